@@ -9,6 +9,8 @@
     │   ├── SummarizationNeeded
     │   ├── RecentMessagesTooLarge
     │   └── RulesTooLarge      pins take more than their share of the budget
+    ├── HubIsAway           the hub of shared conversations does not answer
+    ├── HubFailed           the hub says no; the message says why
     ├── StoreError          the folder's store cannot be opened, read or written
     └── ProviderError       a model's service failed; `kind` tells the reason
 
@@ -67,6 +69,8 @@ class ErrorKind(StrEnum):
     RECENT_MESSAGES_TOO_LARGE = "recent_messages_too_large"
     RULES_TOO_LARGE = "rules_too_large"
     STORE = "store"
+    HUB_UNREACHABLE = "hub_unreachable"
+    HUB = "hub"
     AUTH = "auth"
     RATE_LIMITED = "rate_limited"
     QUOTA = "quota"
@@ -120,6 +124,23 @@ class ConversationBusy(PalimpsestError):
 class LeaseLost(PalimpsestError):
     kind = ErrorKind.LEASE_LOST
     is_retryable = True
+
+
+class HubIsAway(PalimpsestError):
+    kind = ErrorKind.HUB_UNREACHABLE
+    is_retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The hub does not answer, so this shared conversation cannot be continued now. It stays readable here. "
+            "Go on in a fork of it, or try again later."
+        )
+
+
+class HubFailed(PalimpsestError):
+    """The hub says no. The message is the hub's sentence."""
+
+    kind = ErrorKind.HUB
 
 
 class ContextError(PalimpsestError):

@@ -47,7 +47,21 @@ class FactsChanged:
         return None
 
 
-FolderEvent = ContextEvent | ConversationChanged | FactsChanged
+@dataclass(frozen=True, slots=True)
+class MovedApart:
+    """Messages of a shared conversation moved into a fork, because somebody else wrote it while the hub was away."""
+
+    conversation_id: ConversationId
+    fork_id: ConversationId
+    at: MessageId
+    """The first of them."""
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
+
+FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart
 """An event in a folder. `changed_conversation`: the conversation whose messages, model or cut are others now; None when
 the event is about something else."""
 

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.guard import Counters, Outcome, turn_preflight
@@ -62,6 +62,9 @@ from palimpsest.storage.turns import turns
 from palimpsest.storage.turns.recovery import Reopened
 from palimpsest.storage.turns.turns import NewStep, StepEnd, StepMessages, TurnEnd
 
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
+
 log = logging.getLogger(__name__)
 
 MAX_STEPS: Final = 500
@@ -92,6 +95,8 @@ class TurnServices:
     """The frame (system prompt and tools) of a turn that begins now with these tools."""
     changed: Callable[[ConversationId], None]
     """Runs after every commit."""
+    sharing: Sharing | None = None
+    """None: no hub is configured."""
 
 
 @dataclass(slots=True)

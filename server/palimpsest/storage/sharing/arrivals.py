@@ -60,7 +60,7 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
     """
     ((seq,),) = execute("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", conversation_id)
     messages = _Messages(conversation_id)
-    changed: dict[ConversationId, None] = {conversation_id: None}
+    changed: dict[ConversationId, None] = {}
     has_purged = False
     for entry in entries:
         if entry.seq <= seq:
@@ -76,11 +76,14 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
                 has_purged = True
             elif entry.body is not None:
                 with contextlib.suppress(*_INVALID):
-                    _take(conversation_id, entry, entry.body, writer.now)
+                    if _take(conversation_id, entry, entry.body, writer.now):
+                        changed[conversation_id] = None
             if entry.kind in _KNOWN_KINDS:
                 shared.note_known(conversation_id, entry.kind, entry.key)
         seq = entry.seq
     messages.settle()
+    if messages.has_added:
+        changed[conversation_id] = None
     execute("UPDATE shared_conversation SET hub_seq = ? WHERE conversation = ?", seq, conversation_id)
     return TakenIn(seq, tuple(changed), has_purged)
 
@@ -95,12 +98,13 @@ class _Messages:
         ).fetchone()
         self._next, self._head, self._at = row
         self._added: list[passages.Added] = []
+        self.has_added = False
 
     def add(self, entry: Entry) -> None:
         """Raises Diverged, and Unsound where the message does not follow."""
         said = entry.message
-        if said is None:
-            raise self._unsound(entry, "is no message")
+        if said is None or said.digest_version != DIGEST_VERSION or not isinstance(said.said_at, str):
+            raise self._unsound(entry, "is no message that this version knows")
         message_id, own, digest = MessageId(said.message_id), Digest(said.content_digest), Digest(said.digest)
         if message_id < self._next:
             stored = execute(
@@ -142,7 +146,7 @@ class _Messages:
         passages.add(self._conversation_id, self._added)
         conversations.touch(self._conversation_id, self._at, next_message_id=self._next, head_digest=self._head)
         facts.set_extracted(self._conversation_id, MessageId(self._next))
-        self._added = []
+        self._added, self.has_added = [], True
 
     def _note_author(self, message_id: MessageId, member: str) -> None:
         execute(
@@ -167,29 +171,33 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
     done = purge.purge(writer, conversation_id, (MessageId(start), MessageId(end)))
     for lease in done.held:
         leases.release(lease)
+    for each in done.changed:  # the title may have been made of the text
+        shared.note_title(each, "")
     return done.changed
 
 
-def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> None:
-    """Raises one of `_INVALID` for an entry that is none."""
+def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:
+    """Whether the store had not what the entry says. Raises one of `_INVALID` for an entry that is none."""
     match entry.kind:
         case EntryKind.TITLE:
+            is_new = conversations.get(conversation_id).title != body
             shared.note_title(conversation_id, body)
             conversations.rename(conversation_id, body, now)
+            return is_new
         case EntryKind.SUMMARY:
-            _take_summary(conversation_id, entry.key, body)
+            return _take_summary(conversation_id, entry.key, body)
         case EntryKind.TURN:
-            _take_turn(conversation_id, entry.key, json.loads(body))
+            return _take_turn(conversation_id, entry.key, json.loads(body))
         case EntryKind.HIDDEN:
-            _take_hidden(conversation_id, json.loads(body), now)
+            return _take_hidden(conversation_id, json.loads(body), now)
         case _:
             raise ValueError(entry.kind)
 
 
-def _take_summary(conversation_id: ConversationId, key: str, body: str) -> None:
+def _take_summary(conversation_id: ConversationId, key: str, body: str) -> bool:
     ids = {known: summary_id for summary_id, (known, _) in outgoing.summaries(conversation_id).items()}
     if key in ids:
-        return
+        return False
     said: dict[str, Any] = json.loads(body)
     children = tuple(SummaryId(ids[each]) for each in said.pop("children"))
     start, end = _number(said.pop("start_message_id")), _number(said.pop("end_message_id"))
@@ -211,6 +219,7 @@ def _take_summary(conversation_id: ConversationId, key: str, body: str) -> None:
     )
     written = summary_tree.write(conversation_id, new, at)
     _hold_against_own(conversation_id, written)
+    return True
 
 
 def _hold_against_own(conversation_id: ConversationId, summary: Summary) -> None:
@@ -225,9 +234,9 @@ def _hold_against_own(conversation_id: ConversationId, summary: Summary) -> None
             execute("UPDATE hidden SET last_summary = MAX(last_summary, ?) WHERE id = ?", summary.id, hidden_id)
 
 
-def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, Any]) -> None:
+def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, Any]) -> bool:
     if execute("SELECT 1 FROM turn WHERE id = ? OR request_id = ?", turn_id, turn_id).fetchone() is not None:
-        return
+        return False
     state = TurnState(said["state"])
     if state not in FINAL_STATES:
         raise ValueError("a turn that has not ended")
@@ -243,9 +252,10 @@ def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, An
         *(_text_or_none(said.get("error_message")), _text(said["started_at"]), _text_or_none(said.get("ended_at"))),
         Resolution.KEEP.value,
     )
+    return True
 
 
-def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> None:
+def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> bool:
     start, end, at = _number(said[0]), _number(said[1]), _text(said[2])
     if not 0 <= start < end <= conversations.get(conversation_id).n_messages:
         raise ValueError("no range of this conversation")
@@ -254,12 +264,14 @@ def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> 
         WHERE conversation = ? AND start_message_id = ? AND end_message_id = ? AND created_at = ?""",
         *(conversation_id, start, end, at),
     )
-    if stored.fetchone() is None:
-        visibility.hide(conversation_id, MessageId(start), MessageId(end), now)
-        execute(
-            "UPDATE hidden SET created_at = ? WHERE id = (SELECT MAX(id) FROM hidden WHERE conversation = ?)",
-            *(at, conversation_id),
-        )
+    if stored.fetchone() is not None:
+        return False
+    visibility.hide(conversation_id, MessageId(start), MessageId(end), now)
+    execute(
+        "UPDATE hidden SET created_at = ? WHERE id = (SELECT MAX(id) FROM hidden WHERE conversation = ?)",
+        *(at, conversation_id),
+    )
+    return True
 
 
 def _number(value: object) -> int:

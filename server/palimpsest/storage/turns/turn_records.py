@@ -142,6 +142,12 @@ TURNS: Final = """SELECT id, conversation, user_message_id, state, model, next_s
     error_message FROM turn"""
 
 
+def find_requested(request_id: str) -> TurnRecord | None:
+    """The turn that a request has made; None where it has made none."""
+    row = execute(f"{TURNS} WHERE request_id = ?", request_id).fetchone()
+    return None if row is None else record(row)
+
+
 IS_OPEN: Final = "state NOT IN ({})".format(", ".join(f"'{state.value}'" for state in sorted(FINAL_STATES)))
 
 

@@ -107,9 +107,8 @@ def admit(
 
     The open turns of a dead server in this conversation are closed first, so that the messages keep their order.
     """
-    existing = execute(f"{TURNS} WHERE request_id = ?", request.id).fetchone()
-    if existing is not None:
-        return Admission(turn_records.record(existing), None, None)
+    if (existing := turn_records.find_requested(request.id)) is not None:
+        return Admission(existing, None, None)
     now = writer.now
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)

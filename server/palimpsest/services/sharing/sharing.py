@@ -1,0 +1,400 @@
+"""Sharing the conversations of one folder: share, open, push, pull and purge.
+
+The store stays whole without the hub. The hub orders who writes a shared conversation, by a lease with an epoch: a turn
+begins only under it, and only on top of all that the hub has. Where two have written all the same, because the hub was
+away, its order counts, and what it never had moves into a fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from palimpsest.domain.conversation.chain import content_digest
+from palimpsest.domain.errors import ConversationBusy, HubFailed, InvalidRequest, NotFound, PalimpsestError
+from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.domain.sharing.log import SharedConversation
+from palimpsest.domain.transfer.conversation import Transfer, as_copy
+from palimpsest.machine import machine, utc_now
+from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.purge import Purging
+from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
+from palimpsest.services.sharing.hub_errors import told
+from palimpsest.storage import leases
+from palimpsest.storage.leases import HeldLease
+from palimpsest.storage.lifecycle import purge as purging
+from palimpsest.storage.lifecycle import transfer as transfers
+from palimpsest.storage.sharing import apart, arrivals, outgoing, shared
+from palimpsest.storage.sharing.arrivals import Diverged
+from palimpsest.storage.sharing.shared import Standing
+from palimpsest.storage.store import Store
+from palimpsest.storage.turns import turns
+from palimpsest_hub.client import LEASE_S, Hub
+from palimpsest_hub.errors import HubRefused, HubUnreachable
+from palimpsest_hub.records import Lease, Member, NewConversation, Replica, Team
+
+log = logging.getLogger(__name__)
+
+_PULL_AT_ONCE: Final = 500
+_TRIES: Final = 5
+"""How often a writer takes in what others wrote meanwhile, before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What sharing a conversation would do."""
+
+    readers: tuple[Member, ...]
+    n_messages: int
+    n_bytes: int
+    """Of text."""
+    cleaned: tuple[MessageId, ...]
+    """The messages that hold something which may not leave this machine: a secret of a known form, or a place here."""
+    is_copy: bool
+    """Whether a copy without that is shared, and the original stays as it is."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """The right to write a conversation, in the hub and in this store."""
+
+    mine: HeldLease
+    theirs: Lease
+    n_pushed: int
+    """The messages that the hub has."""
+
+
+@dataclass(slots=True)
+class Sharing:
+    """The shared conversations of one store."""
+
+    hub: Hub
+    contexts: ContextEngine
+    listeners: Listeners
+    purges: Purging
+    cleaner: Cleaner
+    """Of the folder, as it is now."""
+    lease_s: int = LEASE_S
+    _store_id: str = ""
+    _closing: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
+    """What turns that have ended still have to push."""
+
+    @property
+    def store(self) -> Store:
+        return self.contexts.store
+
+    async def store_id(self) -> str:
+        """The id by which the hub knows the store."""
+        self._store_id = self._store_id or await self.store.run(shared.store_id)
+        return self._store_id
+
+    # Sharing
+
+    async def teams(self) -> Sequence[Team]:
+        with told():
+            return await self.hub.teams()
+
+    async def plan(self, conversation_id: ConversationId, team: str) -> Plan:
+        """Raises NotFound, HubIsAway, HubFailed."""
+        with told():
+            readers = tuple(member for member in await self.hub.members(team) if member.role != "left")
+        transfer = await self.store.read(transfers.read, conversation_id)
+        cleaned = await asyncio.to_thread(_to_clean, transfer, self.cleaner)
+        n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
+        is_copy = bool(cleaned) or not await self._is_root_shared(transfer, team)
+        return Plan(readers, len(transfer.messages), n_bytes, tuple(cleaned), is_copy)
+
+    async def share(self, conversation_id: ConversationId, team: str) -> ConversationId:
+        """Shares the conversation with the team, or a copy of it where the plan says so. Returns what is shared. Asking
+        again is safe. Raises NotFound, ConversationBusy, HubIsAway, HubFailed."""
+        if (standing := await self.store.read(shared.standing, conversation_id)) is not None:
+            if standing.team != team:
+                raise InvalidRequest("This conversation is shared with another team already. Share a fork of it.")
+            await self.reconcile(conversation_id)
+            return conversation_id
+        transfer = await self.store.read(transfers.read, conversation_id)
+        cleaned = await asyncio.to_thread(_to_clean, transfer, self.cleaner)
+        if cleaned or not await self._is_root_shared(transfer, team):
+            copy = await asyncio.to_thread(_clean_copy, transfer, self.cleaner)
+            await self.store.run(transfers.write, copy, utc_now())
+            transfer = copy
+        header = transfer.header
+        title = self.cleaner.text(header.title)[:300]
+        new = NewConversation(header.id, title, header.model, header.created_at, header.parent, header.fork_start)
+        with told():
+            await self.hub.share(team, new)
+            found = await self.hub.conversation(team, header.id)
+        await self.store.run(shared.attach, found, self.cleaner)
+        await self.reconcile(header.id)
+        self._changed(header.id)
+        return header.id
+
+    async def unshare(self, conversation_id: ConversationId) -> None:
+        """Takes the text out of the hub. What other stores took in stays there."""
+        standing = await self._standing(conversation_id)
+        with told():
+            await self.hub.unshare(standing.team, conversation_id)
+        await self.store.run(shared.detach, conversation_id)
+        self._changed(conversation_id)
+
+    async def offered(self, team: str) -> Sequence[SharedConversation]:
+        """The conversations that are shared with the team now, the first created first."""
+        with told():
+            return [each for each in await self.hub.conversations(team) if not each.is_unshared]
+
+    async def open(self, team: str, conversation_id: ConversationId) -> ConversationId:
+        """Takes a shared conversation in, with those it was forked from."""
+        with told():
+            found = await self.hub.conversation(team, conversation_id)
+        if found.is_unshared:
+            raise NotFound("This conversation is not shared any more.")
+        if found.parent is not None and await self.store.read(shared.standing, ConversationId(found.parent)) is None:
+            await self.open(team, ConversationId(found.parent))
+        await self.store.run(shared.attach, found, self.cleaner)
+        await self.pull(conversation_id)
+        self._changed(conversation_id)
+        return conversation_id
+
+    async def members(self, conversation_id: ConversationId) -> Sequence[Member]:
+        standing = await self._standing(conversation_id)
+        with told():
+            return await self.hub.members(standing.team)
+
+    async def replicas(self, conversation_id: ConversationId) -> Sequence[Replica]:
+        """How far each store has come, this one included."""
+        standing = await self._standing(conversation_id)
+        with told():
+            return await self.hub.replicas(standing.team, conversation_id)
+
+    # Taking in
+
+    async def pull(self, conversation_id: ConversationId) -> int:
+        """Takes in what the hub has and the store has not; returns how many entries. Own messages that the hub never
+        had, where it has others, move into a fork. When the conversation is shared no longer, it is this store's alone.
+
+        Raises ConversationBusy while somebody writes here whom that would hit, HubIsAway, HubFailed, Unsound.
+        """
+        n_taken = 0
+        while (standing := await self.store.read(shared.standing, conversation_id)) is not None:
+            with told():
+                entries = await self.hub.entries(standing.team, conversation_id, standing.hub_seq, _PULL_AT_ONCE)
+            if not entries:
+                if n_taken == 0 and await self._is_gone(standing, conversation_id):
+                    await self.store.run(shared.detach, conversation_id)
+                    self._changed(conversation_id)
+                break
+            try:
+                taken = await self.store.run(arrivals.take_in, self.store.writer(utc_now()), conversation_id, entries)
+            except Diverged as diverged:
+                await self._move_apart(conversation_id, diverged.at)
+                continue
+            n_taken += len(entries)
+            for each in taken.changed:
+                self.contexts.forget(each)
+                self._changed(each)
+            if taken.has_purged:
+                await self.purges.finish()
+            await self._tell_seen(standing, conversation_id, taken.hub_seq)
+            if taken.hub_seq < entries[-1].seq:
+                break  # the rest is for a newer version
+        return n_taken
+
+    async def _tell_seen(self, standing: Standing, conversation_id: ConversationId, seq: int) -> None:
+        with contextlib.suppress(HubUnreachable, HubRefused):
+            await self.hub.seen(standing.team, conversation_id, await self.store_id(), seq)
+
+    async def _is_gone(self, standing: Standing, conversation_id: ConversationId) -> bool:
+        try:
+            return (await self.hub.conversation(standing.team, conversation_id)).is_unshared
+        except HubRefused as refused:
+            return refused.kind in ("not_shared", "unshared", "forbidden")
+        except HubUnreachable:
+            return False
+
+    async def _move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
+        def move() -> ConversationId:
+            lease, _ = turns.take(self.store.writer(utc_now()), conversation_id, "moving messages apart")
+            fork = apart.move_apart(lease, at, utc_now())
+            leases.release(lease)
+            return fork
+
+        fork = await self.store.run(move)
+        self.contexts.forget(conversation_id)
+        self._changed(conversation_id)
+        self._changed(fork)
+        self.listeners.tell(MovedApart(conversation_id, fork, at))
+
+    # Pushing
+
+    async def _push(self, taken: Taken) -> None:
+        """Pushes what the hub lacks. Raises HubUnreachable, HubRefused, Unsound."""
+        conversation_id = taken.mine.conversation_id
+        while True:
+            batch = await self.store.read(outgoing.unpushed, conversation_id, taken.n_pushed)
+            if not batch.entries:
+                return
+            head = await self.hub.push(taken.theirs, batch.entries)
+            await self.store.run(shared.note_pushed, conversation_id, batch.entries, head.seq)
+            taken.n_pushed = head.n_messages
+            if batch.is_all:
+                return
+
+    async def reconcile(self, conversation_id: ConversationId) -> bool:
+        """Takes in what there is, and pushes what is left: after sharing, and after the hub was away. False when
+        somebody writes now, here or elsewhere: then later."""
+        with contextlib.suppress(ConversationBusy):
+            await self.pull(conversation_id)
+            async with self._taken(conversation_id, "what was said apart") as taken:
+                with told():
+                    await self._push(taken)
+            return True
+        return False
+
+    # Writing
+
+    async def take(self, conversation_id: ConversationId, holder: str) -> Taken | None:
+        """The right to write, in this store first and then in the hub, on top of all that the hub has; None for a
+        conversation that is not shared. Of the servers of one store only the one that holds the store's own lease asks
+        the hub, which knows the store and not the server.
+
+        Raises ConversationBusy, HubIsAway, HubFailed.
+        """
+        if (closing := self._closing.get(conversation_id)) is not None:
+            await asyncio.wait([closing])
+        for _ in range(_TRIES):
+            if (standing := await self.store.read(shared.standing, conversation_id)) is None:
+                return None
+            mine, _ = await self.store.run(turns.take, self.store.writer(utc_now()), conversation_id, holder)
+            theirs: Lease | None = None
+            try:
+                with told():
+                    theirs = await self.hub.lease(
+                        standing.team, conversation_id, await self.store_id(), holder, self.lease_s
+                    )
+                now = await self.store.read(shared.standing, conversation_id)
+                if now is not None and now.hub_seq == theirs.head_seq:
+                    return Taken(mine, theirs, theirs.n_messages)
+            except BaseException:
+                await self._give_back(mine, theirs)
+                raise
+            await self._give_back(mine, theirs)
+            if now is not None and theirs.head_seq < now.hub_seq:
+                raise HubFailed(
+                    "The hub has lost what this machine has of this conversation: it may have been restored from a "
+                    "backup. Ask its administrator, or go on in a fork."
+                )
+            await self.pull(conversation_id)
+        raise ConversationBusy("others, who write here all the time,")
+
+    @contextlib.asynccontextmanager
+    async def _taken(self, conversation_id: ConversationId, holder: str) -> AsyncIterator[Taken]:
+        taken = await self.take(conversation_id, holder)
+        if taken is None:
+            raise InvalidRequest("This conversation is not shared.")
+        try:
+            yield taken
+        finally:
+            await self._give_back(taken.mine, taken.theirs)
+
+    async def _give_back(self, mine: HeldLease, theirs: Lease | None) -> None:
+        if theirs is not None:
+            await _is_done(self.hub.release(theirs))
+        await self.store.run(leases.release, mine)
+
+    async def give_back(self, taken: Taken) -> None:
+        """Gives both leases back, when nothing was begun under them."""
+        await self._give_back(taken.mine, taken.theirs)
+
+    # What a turn tells: none of these calls raises what the hub raises
+
+    async def release(self, taken: Taken) -> None:
+        """Gives the hub's lease back; one that cannot be given back ends by itself."""
+        await _is_done(self.hub.release(taken.theirs))
+
+    async def renew(self, taken: Taken) -> bool:
+        """Whether the hub's lease is still held."""
+        return await _is_done(self.hub.renew(taken.theirs, self.lease_s))
+
+    async def say(self, taken: Taken, turn_id: TurnId, first: int, frames: Sequence[str]) -> bool:
+        """Whether the hub has shown the frames to those who follow."""
+        return await _is_done(self.hub.say(taken.theirs, turn_id, first, frames))
+
+    async def push_step(self, taken: Taken) -> bool:
+        """Whether the hub has all that is stored."""
+        return await _is_done(self._push(taken))
+
+    def close_later(self, conversation_id: ConversationId, work: asyncio.Task[None]) -> None:
+        """The next writer waits for what a turn that has ended still pushes."""
+        self._closing[conversation_id] = work
+        work.add_done_callback(lambda _: self._closing.pop(conversation_id, None))
+
+    # Purging
+
+    async def purge(self, conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
+        """In the hub first: what it refuses is not purged here either. Every store that has the messages follows."""
+        scope = await self.store.read(purging.find_scope, conversation_id, (start, end))
+        async with self._taken(conversation_id, "a purge") as taken:
+            with told():
+                await self._push(taken)
+                await self.hub.purge(taken.theirs, int(scope.start), int(scope.end))
+        await self.pull(conversation_id)
+
+    async def _standing(self, conversation_id: ConversationId) -> Standing:
+        standing = await self.store.read(shared.standing, conversation_id)
+        if standing is None:
+            raise InvalidRequest("This conversation is not shared.")
+        return standing
+
+    async def _is_root_shared(self, transfer: Transfer, team: str) -> bool:
+        """Whether the conversation is no fork, or a fork of one that is shared with the team."""
+        if transfer.header.parent is None:
+            return True
+        standing = await self.store.read(shared.standing, ConversationId(transfer.header.parent))
+        return standing is not None and standing.team == team
+
+    def _changed(self, conversation_id: ConversationId) -> None:
+        self.listeners.tell(ConversationChanged(conversation_id))
+
+
+async def _is_done(call: Awaitable[None]) -> bool:
+    """Whether the call came through: the hub may be away, or may say no."""
+    try:
+        await call
+    except (HubUnreachable, HubRefused, PalimpsestError) as error:
+        log.info("the hub did not take a call: %s", type(error).__name__)
+        return False
+    return True
+
+
+def _to_clean(transfer: Transfer, cleaner: Cleaner) -> list[MessageId]:
+    own = [each for each in transfer.messages if each.conversation is None]
+    return [each.id for each in own if each.content is not None and cleaner.content(each.content) != each.content]
+
+
+def _clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
+    """A copy without what may not leave, and without what was derived from the messages, which may quote it."""
+    messages = []
+    for each in transfer.messages:
+        content = None if each.content is None else cleaner.content(each.content)
+        if content is not None and content != each.content:
+            each = replace(each, content=content, content_digest=content_digest(content))
+        messages.append(each)
+    header = replace(transfer.header, draft="", title=cleaner.text(transfer.header.title))
+    cleaned = replace(
+        transfer,
+        header=header,
+        messages=tuple(messages),
+        summaries=(),
+        cuts=(),
+        previews=(),
+        expansions=(),
+        hidden=tuple(replace(each, n_summaries=0) for each in transfer.hidden),
+    )
+    ids = {each.turn: TurnId(machine.new_id()) for each in transfer.messages if each.turn is not None}
+    ids |= {each.id: TurnId(machine.new_id()) for each in transfer.turns if each.id not in ids}
+    return as_copy(cleaned, ConversationId(machine.new_id()), ids)

@@ -1,0 +1,285 @@
+"""Two machines share a conversation through a real hub: turns, takeovers, a hub that is away, purges and followers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.hub.lab import Lab, TestTeam
+from tests.services.scripted import Bench, open_bench, says
+from tests.waiting import WAIT_S
+
+from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest
+from palimpsest.domain.messages import ConversationId, MessageId, user_message
+from palimpsest.domain.models.provider import TextDelta
+from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.services.conversation.documents import ChatDocuments
+from palimpsest.services.conversation.pending_work import do_pending_work
+from palimpsest.services.conversation.purge import Purging
+from palimpsest.services.events import MovedApart
+from palimpsest.services.maintenance.health import examine
+from palimpsest.services.sharing.following import Following
+from palimpsest.services.sharing.sharing import Sharing
+from palimpsest.services.turns.running import RunningTurn
+from palimpsest.storage.conversation import conversations, message_log
+from palimpsest.storage.maintenance.health import Verdict
+from palimpsest.storage.sharing import outgoing, shared
+from palimpsest_hub.errors import HubUnreachable
+
+
+@dataclass(slots=True)
+class Machine:
+    """A member's store with a session, and its way to the hub."""
+
+    name: str
+    bench: Bench
+    sharing: Sharing
+
+    async def ask(self, text: str, answer: str) -> str:
+        self.bench.provider.replies.append(says(answer))
+        return await self.bench.ask(text)
+
+    async def settle(self) -> None:
+        """Until what a turn that has ended still pushes is pushed."""
+        await asyncio.gather(*list(self.sharing._closing.values()))
+
+    async def texts(self, conversation_id: ConversationId | None = None) -> list[str]:
+        at = conversation_id or self.bench.conversation_id
+        return [each.content.text for each in await self.bench.store.read(message_log.read, at, 0)]
+
+    async def assert_sound(self) -> None:
+        await do_pending_work(self.bench.store)
+        report = await examine(self.bench.store.directory)
+        # The bench keeps its vocabularies beside the store.
+        found = [each for each in report.findings if each.check != "permissions" and each.verdict is not Verdict.OK]
+        assert found == []
+
+
+@pytest.fixture
+async def team(lab: Lab) -> TestTeam:
+    return lab.team(ann="writer", bob="writer")
+
+
+@pytest.fixture
+async def machines(team: TestTeam, tmp_path: Path) -> AsyncIterator[list[Machine]]:
+    async with AsyncExitStack() as stack:
+        found = []
+        for name in ("ann", "bob"):
+            bench = await open_bench(tmp_path / name)
+            folder = bench.session.folder
+            stack.push_async_callback(folder.close)
+            contexts = bench.session.contexts
+            documents = ChatDocuments(folder.store.directory, folder.store)
+            purges = Purging(contexts, folder.listeners, documents)
+            cleaner = Cleaner(f"/home/{name}/heron", f"/home/{name}")
+            sharing = Sharing(team.hub(name), contexts, folder.listeners, purges, cleaner)
+            turns = bench.session.turns
+            turns.services = replace(turns.services, sharing=sharing)
+            found.append(Machine(name, bench, sharing))
+        yield found
+
+
+async def share(machines: list[Machine], team: TestTeam) -> ConversationId:
+    """A conversation of a question and an answer, which both have."""
+    ann, bob = machines
+    await ann.ask("Where does the heron stand?", "In the reeds.")
+    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
+    bob.bench.conversation_id = await bob.sharing.open(team.id, at)
+    return at
+
+
+async def assert_same(machines: list[Machine], at: ConversationId) -> None:
+    for machine in machines:
+        await machine.settle()
+        await machine.sharing.reconcile(at)
+    for machine in machines:
+        await machine.sharing.pull(at)
+    one, two = [await machine.bench.store.read(message_log.read, at, 0) for machine in machines]
+    assert one == two
+    for machine in machines:
+        await machine.assert_sound()
+
+
+async def test_each_goes_on_where_the_other_stopped(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    assert at == ann.bench.conversation_id, "nothing had to be taken out"
+    assert await bob.texts() == ["Where does the heron stand?", "In the reeds."]
+    assert await bob.ask("Since when?", "Since dawn.") == "committed"
+    await bob.settle()
+    assert await ann.ask("And the stork?", "On the roof.") == "committed"
+    expected = ["Where does the heron stand?", "In the reeds.", "Since when?", "Since dawn.", "And the stork?"]
+    assert await ann.texts() == [*expected, "On the roof."]
+    assert [content.text for content in ann.bench.provider.seen[-1].messages] == expected
+    await assert_same(machines, at)
+    authors = await ann.bench.store.read(shared.authors, at, 0, 9)
+    assert authors[MessageId(2)] == team.ids["bob"]
+
+
+async def test_while_one_writes_the_other_is_told_who_writes(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    gate = asyncio.Event()
+    ann.bench.provider.replies.append([gate, *says("Late.")])
+    running = await ann.bench.session.turns.start(at, "r", user_message("Slow?"))
+    assert isinstance(running, RunningTurn)
+    with pytest.raises(ConversationBusy, match=f"ann.*{team.number}"):
+        await bob.ask("Me too?", "No.")
+    gate.set()
+    await running.wait()
+    await ann.settle()
+    bob.bench.provider.replies.clear()
+    assert await bob.ask("Now?", "Yes.") == "committed"
+    await assert_same(machines, at)
+
+
+async def test_the_other_sees_the_answer_grow(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    gate = asyncio.Event()
+    ann.bench.provider.replies.append([TextDelta("It stands in the "), gate, *says("reeds.")])
+    running = await ann.bench.session.turns.start(at, "r", user_message("Where?"))
+    assert isinstance(running, RunningTurn)
+    seen = ""
+    following = Following(bob.sharing, at).shown()
+    async with asyncio.timeout(WAIT_S), contextlib.aclosing(following):
+        async for shown in following:
+            assert {each.turn_id for each in shown} == {running.id}
+            seen += "".join(each.text for each in shown)
+            if seen == "It stands in the ":
+                gate.set()
+                break
+    await running.wait()
+    await assert_same(machines, at)
+    assert (await bob.texts())[-1] == "It stands in the reeds."
+
+
+async def test_a_secret_is_not_shown_half_and_never_stored(machines: list[Machine], team: TestTeam) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+    key = "AKIAIOSFODNN7EXAMPL2"
+    ann.bench.provider.replies.append([TextDelta(f"The key is {key[:9]}"), *says(f"{key[9:]} of course.")])
+    await ann.bench.ask(f"Which key? {key}")
+    await assert_same(machines, at)
+    for machine in machines:
+        assert all("AKIA" not in text for text in await machine.texts())
+
+
+async def test_without_the_hub_no_turn_begins_and_nothing_is_stored(machines: list[Machine], team: TestTeam) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+
+    async def unreachable(*_: object) -> object:
+        raise HubUnreachable
+
+    ann.sharing.hub.lease = unreachable  # type: ignore[method-assign, assignment]
+    before = await ann.texts()
+    with pytest.raises(HubIsAway, match="fork"):
+        await ann.ask("Anybody there?", "No.")
+    assert await ann.texts() == before
+    fork = await ann.bench.session.conversations.fork(at, None, "aside")
+    ann.bench.conversation_id = fork.id
+    ann.bench.provider.replies.clear()
+    assert await ann.ask("In a fork?", "Yes.") == "committed"
+
+
+async def test_a_turn_that_loses_the_hub_goes_on_and_is_pushed_later(machines: list[Machine], team: TestTeam) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+
+    async def unreachable(*_: object) -> object:
+        raise HubUnreachable
+
+    push = ann.sharing.hub.push
+    ann.sharing.hub.push = unreachable  # type: ignore[method-assign, assignment]
+    assert await ann.ask("Still there?", "Here I am.") == "committed"
+    await ann.settle()
+    ann.sharing.hub.push = push  # type: ignore[method-assign]
+    await assert_same(machines, at)
+    assert (await machines[1].texts())[-1] == "Here I am."
+
+
+async def test_what_two_wrote_at_once_is_all_kept_and_the_later_moves_apart(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+
+    async def unreachable(*_: object) -> object:
+        raise HubUnreachable
+
+    push = ann.sharing.hub.push
+    ann.sharing.hub.push = unreachable  # type: ignore[method-assign, assignment]
+    await ann.ask("Ann?", "Ann!")
+    await ann.settle()
+    assert await bob.ask("Bob?", "Bob!") == "committed"
+    await bob.settle()
+    ann.sharing.hub.push = push  # type: ignore[method-assign]
+    await assert_same(machines, at)
+    (moved,) = [each for each in ann.bench.events if isinstance(each, MovedApart)]
+    assert (await ann.texts(at))[-2:] == ["Bob?", "Bob!"]
+    assert (await ann.texts(moved.fork_id))[-2:] == ["Ann?", "Ann!"]
+    title = (await ann.bench.store.read(conversations.get, moved.fork_id)).title
+    assert title.endswith("(apart)")
+    assert await ann.ask("And then?", "Then on.") == "committed"
+    await assert_same(machines, at)
+
+
+async def test_a_purge_reaches_the_other_and_the_hub(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.sharing.purge(at, MessageId(0), MessageId(2))
+    await bob.sharing.pull(at)
+    for machine in machines:
+        assert await machine.texts() == ["", ""]
+        assert b"In the reeds" not in (machine.bench.store.directory / "store.db").read_bytes()
+    entries = await team.hub("bob").entries(team.id, at, 0)
+    assert all(each.body is None for each in entries if each.message is not None)
+    await assert_same(machines, at)
+
+
+async def test_what_holds_a_secret_is_shared_as_a_copy(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    await ann.ask("The key is AKIAIOSFODNN7EXAMPL2, in /home/ann/heron/keys.", "I see.")
+    plan = await ann.sharing.plan(ann.bench.conversation_id, team.id)
+    assert (plan.cleaned, plan.is_copy) == ((MessageId(0),), True)
+    assert {each.id for each in plan.readers} == set(team.ids.values())
+    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
+    assert at != ann.bench.conversation_id
+    assert "AKIA" in (await ann.texts())[0]
+    await bob.sharing.open(team.id, at)
+    assert (await bob.texts(at))[0] == "The key is [redacted: AWS access key], in ./keys."
+
+
+async def test_what_is_unshared_stays_where_it_is(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    with pytest.raises(HubFailed):
+        await bob.sharing.unshare(at)
+    await ann.sharing.unshare(at)
+    await bob.sharing.pull(at)
+    assert await bob.bench.store.read(shared.standing, at) is None
+    assert await bob.ask("Mine alone now?", "Yes.") == "committed"
+    with pytest.raises(InvalidRequest):
+        await bob.sharing.members(at)
+
+
+async def test_summaries_of_a_shared_conversation_are_the_same_everywhere(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+    for number in range(6):
+        await ann.ask(f"Question {number} about src/pump_{number}.py?", f"The pump_{number} is on. " * 40)
+    await ann.settle()
+    await ann.bench.session.conversations.summarize(at, (MessageId(0), MessageId(8)))
+    await assert_same(machines, at)
+    keys = [
+        [key for key, _ in (await machine.bench.store.read(outgoing.summaries, at)).values()] for machine in machines
+    ]
+    assert keys[0] == keys[1] != []
