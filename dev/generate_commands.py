@@ -68,13 +68,20 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for choice in action._choices_actions:
-                inner = list(_arguments(action.choices[choice.dest]))
-                taken = [_bare(argument) for argument, _ in inner]
-                yield f"`{' '.join([choice.dest, *taken])}`", choice.help or ""
-                options = [each for each in inner if each[0].startswith("`--")]
-                yield from ((f"`{choice.dest}` {argument}", meaning) for argument, meaning in options)
+                yield from _action(choice.dest, action.choices[choice.dest], choice.help or "")
         elif not isinstance(action, argparse._HelpAction | argparse._VersionAction):
             yield f"`{_usage(action)}`", action.help or ""
+
+
+def _action(name: str, parser: argparse.ArgumentParser, meaning: str) -> Iterator[tuple[str, str]]:
+    """An action and its options, or the actions that it consists of."""
+    inner = list(_arguments(parser))
+    if any(isinstance(each, argparse._SubParsersAction) for each in parser._actions):
+        yield from ((f"`{name} {argument[1:]}", help) for argument, help in inner)
+        return
+    yield f"`{' '.join([name, *(_bare(argument) for argument, _ in inner)])}`", meaning
+    options = [each for each in inner if each[0].startswith("`--")]
+    yield from ((f"`{name}` {argument}", help) for argument, help in options)
 
 
 def _usage(action: argparse.Action) -> str:

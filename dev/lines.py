@@ -1,4 +1,4 @@
-"""How many lines of Python the server and the clients have, by room, at one commit and at another.
+"""How many lines of Python the server, the clients and the hub have, by room, at one commit and at another.
 
     python -m dev.lines COMMIT [COMMIT]
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from dev.revisions import files_at
 
-_FOLDERS = ("server", "clients")
+_FOLDERS = ("server", "clients", "hub")
 
 
 def lines_by_room(commit: str) -> Counter[str]:

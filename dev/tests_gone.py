@@ -99,7 +99,7 @@ def cases_at(commit: str) -> list[tuple[str, str]]:
     The environment is the present one, so what an old commit needs and this one does not is not collected.
     """
     with _checkout(commit) as folder:
-        paths = os.pathsep.join(str(folder / name) for name in ("server", "clients", "."))
+        paths = os.pathsep.join(str(folder / name) for name in ("server", "clients", "hub", "."))
         told = subprocess.run(
             [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"],
             cwd=folder,

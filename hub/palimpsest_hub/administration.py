@@ -1,6 +1,6 @@
 """What the administrator of a hub does: teams, members, tokens. Each function is one transaction.
 
-The administrator owns the database and may create roles. Functions raise HubRefused, psycopg.Error.
+The administrator owns the database and may create roles. Functions raise HubRefused and HubUnreachable.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import psycopg
 from psycopg import Connection, sql
-from psycopg.conninfo import make_conninfo
 
-from palimpsest_hub.addresses import connection_options
 from palimpsest_hub.errors import HubRefused
+from palimpsest_hub.migration import administrator
 
 TOKEN_DAYS: Final = 90
 _MOST_CONNECTIONS: Final = 12
@@ -47,7 +45,7 @@ class MemberRow:
 @contextlib.contextmanager
 def administering(address: str) -> Iterator[Connection[Any]]:
     """A transaction of the hub's owner, at an address of the administrator."""
-    with psycopg.connect(make_conninfo(**connection_options(address))) as connection:
+    with administrator(address) as connection:
         if connection.execute("SELECT to_regnamespace('hub') IS NULL").fetchone() == (True,):
             raise HubRefused("schema", "There is no hub in this database. Make one with `palimpsest hub setup`.")
         connection.execute("SET LOCAL ROLE hub_owner")
@@ -59,7 +57,7 @@ def add_member(address: str, team: str, name: str, role: str) -> str:
     with administering(address) as connection:
         connection.execute("INSERT INTO hub.team (name) VALUES (%s) ON CONFLICT DO NOTHING", [team])
         connection.execute("INSERT INTO hub.member (name) VALUES (%s) ON CONFLICT DO NOTHING", [name])
-        _set_role(connection, _team(connection, team), member := _member(connection, name), role)
+        _set_role(connection, team_id(connection, team), member := _member(connection, name), role)
         return member
 
 
@@ -67,7 +65,7 @@ def remove_member(address: str, team: str, name: str) -> None:
     """Take a member out of a team. Who is in no team any more loses the tokens and the login, too."""
     with administering(address) as connection:
         member = _member(connection, name)
-        where = (_team(connection, team), member)
+        where = (team_id(connection, team), member)
         if not connection.execute(
             "SELECT FROM hub.membership WHERE team = %s AND member = %s AND role <> 'left'", where
         ).rowcount:
@@ -166,7 +164,7 @@ def _member(connection: Connection[Any], name: str) -> str:
     return _id(connection, "SELECT id::text FROM hub.member WHERE name = %s", "member", name)
 
 
-def _team(connection: Connection[Any], name: str) -> str:
+def team_id(connection: Connection[Any], name: str) -> str:
     return _id(connection, "SELECT id::text FROM hub.team WHERE name = %s", "team", name)
 
 

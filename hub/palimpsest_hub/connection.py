@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import psycopg
@@ -16,16 +16,14 @@ from psycopg import AsyncConnection
 
 from palimpsest_hub.addresses import connection_options
 from palimpsest_hub.errors import HubRefused, HubUnreachable
+from palimpsest_hub.failures import failure_of
 
 SCHEMAS: Final = range(4, 5)
 """The versions of the hub's schema with which this version works."""
 _ATTEMPTS: Final = 3
 _LONGEST_PAUSE_S: Final = 30.0
-_REFUSED: Final = "HB001"
 _AGAIN: Final = ("40001", "40P01")
 """A serialization failure and a deadlock: nothing was done, and every call may be repeated."""
-_READ_ONLY: Final = "25006"
-_FULL: Final = ("53100", "54000")
 # Names are looked up in PostgreSQL's own schema: a session that a pooler hands on may have been prepared by another.
 _WHO: Final = (
     b"SELECT pg_catalog.set_config('hub.token', %s, true), pg_catalog.set_config('search_path', 'pg_catalog', true)"
@@ -58,7 +56,7 @@ async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
     try:
         return await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
     except psycopg.Error as error:
-        raise _failure(error) from None  # the driver's message names the login and the place
+        raise failure_of(error) from None  # the driver's message names the login and the place
 
 
 class Connection:
@@ -85,7 +83,7 @@ class Connection:
                 except psycopg.Error as error:
                     if error.sqlstate in _AGAIN and attempt + 1 < _ATTEMPTS:
                         continue
-                    failure = _failure(error)
+                    failure = failure_of(error)
                     if isinstance(failure, HubUnreachable):
                         await self.close()
                     raise failure from None  # the driver's message may quote what was sent
@@ -143,49 +141,3 @@ def _wrong_schema(version: int) -> str:
         else "Ask the hub's administrator to run `palimpsest hub setup`"
     )
     return f"The hub's schema has version {version}, and this Palimpsest works with {ours}. {advice}."
-
-
-_CLASSES: Final[Mapping[str, tuple[str, str]]] = {
-    "28": ("login", "The hub does not take this login or its password."),
-    "3D": ("address", "There is no database of this name at the hub's address."),
-    "3F": ("schema", "There is no hub in this database. Its administrator makes one with `palimpsest hub setup`."),
-    "42": (
-        "forbidden",
-        "This login may not use the hub. Its administrator adds members with `palimpsest hub member add`.",
-    ),
-    "22": ("malformed", "The hub does not take a value of this form."),
-    "23": ("malformed", "The hub does not take a value of this form."),
-}
-"""The classes of PostgreSQL's errors that mean a refusal, each with its kind and its sentence."""
-
-
-def _failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
-    """Our word for a failure. It quotes nothing of the driver's message but what our own functions said."""
-    state = error.sqlstate
-    if state == _REFUSED:
-        diag = error.diag
-        return HubRefused(diag.message_detail or "hub", diag.message_primary or "", diag.message_hint or None)
-    if state == "42P01" or state == "42883":  # no such table, no such function
-        return HubRefused(*_CLASSES["3F"])
-    if state is not None and state in _FULL:
-        return HubRefused("full", "The hub has no room left. Nothing is lost here; its administrator has to make room.")
-    if state is not None and state[:2] in _CLASSES:
-        return HubRefused(*_CLASSES[state[:2]])
-    if state == _READ_ONLY:
-        return HubUnreachable("The hub takes no writes now, as during a failover.")
-    if state is None and (refused := _refused_by_words(str(error))) is not None:
-        return refused
-    if isinstance(error, psycopg.OperationalError):
-        return HubUnreachable("The hub cannot be reached.")
-    return HubRefused("hub", f"The hub failed ({state or type(error).__name__}).")
-
-
-def _refused_by_words(message: str) -> HubRefused | None:
-    """While a connection is made, libpq tells failures apart by words alone."""
-    if "certificate" in message or "SSL" in message:
-        return HubRefused("tls", "The hub's certificate is not one that this machine trusts for its name.")
-    if "authentication failed" in message or "no password supplied" in message or "not permitted to log in" in message:
-        return HubRefused(*_CLASSES["28"])
-    if "does not exist" in message and "database" in message:
-        return HubRefused(*_CLASSES["3D"])
-    return None

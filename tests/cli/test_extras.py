@@ -9,12 +9,14 @@ import pytest
 from palimpsest.cli.main import main
 
 
-@pytest.mark.parametrize("name", ["acp", "mcp"])
+@pytest.mark.parametrize(
+    ("name", "package", "words"), [("acp", "acp", []), ("mcp", "mcp", []), ("hub", "psycopg", ["doctor"])]
+)
 def test_a_command_names_the_extra_that_it_misses(
-    name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    name: str, package: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, name, None)
-    assert main([name]) == 2
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main([name, *words]) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert f"pip install 'palimpsest-ls[{name}]'" in err

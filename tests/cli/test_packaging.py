@@ -130,16 +130,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-def test_the_wheel_holds_the_two_packages_typed_and_licensed(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_holds_the_three_packages_typed_and_licensed(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
     tops = {name.split("/")[0] for name in names}
     information = f"palimpsest_ls-{__version__}.dist-info"
-    assert tops == {"palimpsest", "palimpsest_clients", information}
-    assert {"palimpsest/py.typed", "palimpsest_clients/py.typed", f"{information}/licenses/LICENSE"} <= set(names)
+    assert tops == {"palimpsest", "palimpsest_clients", "palimpsest_hub", information}
+    typed = {f"{package}/py.typed" for package in tops - {information}}
+    assert {*typed, f"{information}/licenses/LICENSE"} <= set(names)
 
 
-def test_the_wheel_holds_every_file_of_the_two_packages(wheel: zipfile.ZipFile) -> None:
-    packages = [ROOT / "server" / "palimpsest", ROOT / "clients" / "palimpsest_clients"]
+def test_the_wheel_holds_every_file_of_the_three_packages(wheel: zipfile.ZipFile) -> None:
+    packages = [
+        ROOT / "server" / "palimpsest",
+        ROOT / "clients" / "palimpsest_clients",
+        ROOT / "hub" / "palimpsest_hub",
+    ]
     wanted = {
         path.relative_to(package.parent).as_posix()
         for package in packages

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from tests.hub.lab import Lab
-from tests.hub.postgres import binaries, running
+from tests.hub.lab import Lab, owning
+from tests.hub.postgres import running
 
 from palimpsest_hub import administration
+from palimpsest_hub.local import programs
 from palimpsest_hub.migration import set_up
 
 
@@ -23,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of the superuser of a fresh PostgreSQL."""
-    if binaries() is None:
+    if next(programs(), None) is None:
         pytest.skip("There is no PostgreSQL here: install the package postgresql.")
     with running() as address:
         yield address
@@ -32,8 +35,6 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def hub_address(postgres: str) -> str:
     """A hub that was set up by the owner of its database, who may create roles and is no superuser."""
-    import psycopg
-
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("CREATE ROLE keeper LOGIN CREATEROLE PASSWORD 'kept'")
         connection.execute("CREATE DATABASE hub OWNER keeper")
@@ -47,9 +48,15 @@ def gate(hub_address: str) -> administration.Login:
     return administration.make_login(hub_address, "gate", None)
 
 
+@pytest.fixture(scope="session")
+def owner(hub_address: str) -> Iterator[psycopg.Connection[Any]]:
+    with owning(hub_address) as connection:
+        yield connection
+
+
 @pytest.fixture
-async def lab(hub_address: str, gate: administration.Login) -> AsyncIterator[Lab]:
-    lab = Lab(hub_address, gate)
+async def lab(hub_address: str, gate: administration.Login, owner: psycopg.Connection[Any]) -> AsyncIterator[Lab]:
+    lab = Lab(hub_address, gate, owner)
     yield lab
     for hub in lab.open_hubs:
         await hub.aclose()

@@ -7,8 +7,10 @@ import itertools
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+import psycopg
+from psycopg import Connection
 from psycopg.conninfo import make_conninfo
 
 from palimpsest.domain.conversation.chain import content_digest, message_digest
@@ -32,6 +34,13 @@ STORE: Final = "store of ann"
 _NUMBERS: Final = itertools.count()
 
 
+def owning(admin: str) -> Connection[Any]:
+    """A connection of the hub's owner; each statement is a transaction."""
+    connection = psycopg.connect(admin, autocommit=True)
+    connection.execute("SET ROLE hub_owner")
+    return connection
+
+
 @dataclass(slots=True)
 class Lab:
     """A hub in one database. Each test has a team of its own, so the tests do not see each other."""
@@ -40,6 +49,8 @@ class Lab:
     """The address of the administrator."""
     gate: administration.Login
     """A login that members share; each of them has a token."""
+    owner: Connection[Any]
+    """A connection of the hub's owner, one for all tests."""
     open_hubs: list[Hub] = field(default_factory=list)
 
     def hub(self, token: str | None, login: administration.Login | None = None) -> Hub:
@@ -55,16 +66,16 @@ class Lab:
         name = f"team {number}"
         tokens = {each: f"token of {each} {number}" for each in roles}
         members: dict[str, str] = {}
-        with administration.administering(self.admin) as connection:
+        with self.owner.transaction():
             sql = "INSERT INTO hub.team (name) VALUES (%s) RETURNING id::text"
-            ((team,),) = connection.execute(sql, [name]).fetchall()
+            ((team,),) = self.owner.execute(sql, [name]).fetchall()
             for each, role in roles.items():
                 sql = "INSERT INTO hub.member (name) VALUES (%s) RETURNING id::text"
-                ((members[each],),) = connection.execute(sql, [f"{each} {number}"]).fetchall()
-                connection.execute("INSERT INTO hub.membership VALUES (%s, %s, %s)", [team, members[each], role])
+                ((members[each],),) = self.owner.execute(sql, [f"{each} {number}"]).fetchall()
+                self.owner.execute("INSERT INTO hub.membership VALUES (%s, %s, %s)", [team, members[each], role])
                 digest = hashlib.sha256(tokens[each].encode()).hexdigest()
                 sql = "INSERT INTO hub.token (digest, member, expires_at) VALUES (%s, %s, now() + interval '1 day')"
-                connection.execute(sql, [digest, members[each]])
+                self.owner.execute(sql, [digest, members[each]])
         return TestTeam(self, team, name, number, members, tokens)
 
 

@@ -12,7 +12,6 @@ from psycopg.conninfo import make_conninfo
 from tests.hub.lab import Lab, message, share
 
 from palimpsest.domain.sharing.log import NewEntry
-from palimpsest_hub.administration import administering
 from palimpsest_hub.client import Hub
 from palimpsest_hub.connection import Pauses
 from palimpsest_hub.errors import HubRefused, HubUnreachable
@@ -105,14 +104,12 @@ async def test_a_wrong_password_and_a_wrong_database_are_told(lab: Lab) -> None:
 
 async def test_a_schema_of_another_version_is_refused_with_advice(lab: Lab) -> None:
     team = lab.team(ann="writer")
-    with administering(lab.admin) as connection:
-        connection.execute("INSERT INTO hub.migration (version) VALUES (99)")
+    lab.owner.execute("INSERT INTO hub.migration (version) VALUES (99)")
     try:
         with pytest.raises(HubRefused, match="Install the newest") as refused:
             await team.hub("ann").teams()
     finally:
-        with administering(lab.admin) as connection:
-            connection.execute("DELETE FROM hub.migration WHERE version = 99")
+        lab.owner.execute("DELETE FROM hub.migration WHERE version = 99")
     assert refused.value.kind == "schema"
     assert len(await team.hub("ann").teams()) == 1
 

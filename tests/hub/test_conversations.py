@@ -278,9 +278,4 @@ async def test_many_entries_go_in_pieces(lab: Lab) -> None:
 
 def end_leases(lab: Lab, conversation: str) -> None:
     """As if time had passed."""
-    from palimpsest_hub.administration import administering
-
-    with administering(lab.admin) as connection:
-        connection.execute(
-            "UPDATE hub.conversation SET lease_until = now() - interval '1 s' WHERE id = %s", [conversation]
-        )
+    lab.owner.execute("UPDATE hub.conversation SET lease_until = now() - interval '1 s' WHERE id = %s", [conversation])

@@ -143,11 +143,10 @@ async def test_members_write_through_functions_only(lab: Lab) -> None:
 
 
 async def test_every_function_that_may_write_has_a_pinned_search_path(lab: Lab) -> None:
-    with administration.administering(lab.admin) as connection:
-        found = connection.execute(
-            """SELECT proname, proconfig, has_function_privilege('public', p.oid, 'EXECUTE') FROM pg_proc p
-            JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'hub'"""
-        ).fetchall()
+    found = lab.owner.execute(
+        """SELECT proname, proconfig, has_function_privilege('public', p.oid, 'EXECUTE') FROM pg_proc p
+        JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = 'hub'"""
+    ).fetchall()
     assert len(found) > 10
     assert [name for name, settings, _ in found if settings != ["search_path=pg_catalog, pg_temp"]] == []
     assert [name for name, _, is_public in found if is_public] == []
@@ -180,9 +179,8 @@ async def test_a_token_that_has_ended_works_no_more(lab: Lab, change: str) -> No
     team, _ = await filled(lab)
     bob = team.hub("bob")
     assert len(await bob.conversations(team.id)) == 1
-    with administration.administering(lab.admin) as connection:
-        digest = hashlib.sha256(team.tokens["bob"].encode()).hexdigest()
-        connection.execute(f"UPDATE hub.token SET {change} WHERE digest = %s".encode(), [digest])
+    digest = hashlib.sha256(team.tokens["bob"].encode()).hexdigest()
+    lab.owner.execute(f"UPDATE hub.token SET {change} WHERE digest = %s".encode(), [digest])
     assert await bob.conversations(team.id) == []
     with pytest.raises(HubRefused, match="expired"):
         await bob.me()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+from typing import Final
 
 from palimpsest.printing import complain
 
+_PACKAGES: Final = {"hub": "psycopg"}
+"""The package of an extra that has another name."""
+
 
 def has_extra(name: str) -> bool:
-    """Whether an extra is installed; if not, tell the user how to install it. Its package has the same name."""
-    if importlib.util.find_spec(name) is not None:
+    """Whether an extra is installed; if not, tell the user how to install it."""
+    if importlib.util.find_spec(_PACKAGES.get(name, name)) is not None:
         return True
     complain(f"`palimpsest {name}` needs the extra `{name}`. Install it: pip install 'palimpsest-ls[{name}]'")
     return False

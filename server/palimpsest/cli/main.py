@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "backup": Command("doctor:configure_backup", "Copy a folder's store, also while it is in use."),
     "rescue": Command("doctor:configure_rescue", "Save the messages that a damaged store still holds."),
     "adopt": Command("doctor:configure_adopt", "Bring the conversations of a moved folder to its new place."),
+    "hub": Command("hub:configure", "Set up a hub, through which teams share conversations. Needs the extra `hub`."),
     "replay": Command(
         "replay:configure",
         "Run recorded sessions through the context engine, or make a conversation's requests again, and check each.",

@@ -1,0 +1,201 @@
+"""`palimpsest hub`: what the administrator of a hub does, and a hub of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from palimpsest.app.places import read_places, user_file
+from palimpsest.app.settings_files import load_settings
+from palimpsest.cli.extras import has_extra
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.printing import say, say_json
+from palimpsest.wording import counted
+
+if TYPE_CHECKING:
+    from palimpsest_hub.local import LocalHub
+
+_ADDRESS: Final = "PALIMPSEST_HUB_ADMIN"
+_ROLES: Final = ("reader", "writer", "admin")
+_TOKEN_DAYS: Final = 90
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--address",
+        default=os.environ.get(_ADDRESS),
+        help=f"the hub's database, for its administrator, as libpq takes it (default: {_ADDRESS}, or the local hub)",
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="the folder of the local hub (default: in the data folder of Palimpsest)"
+    )
+    actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
+    setting_up = actions.add_parser("setup", help="make the hub's schema in a database, or bring it up to date")
+    setting_up.add_argument("--restored", action="store_true", help="the database was restored from a backup")
+    setting_up.add_argument(
+        "--shared-login", metavar="LOGIN", help="also make a login that members share, as behind a pooler"
+    )
+    member = actions.add_parser("member", help="who is in which team")
+    member_actions = member.add_subparsers(dest="member_action", required=True, metavar="ACTION")
+    adding = member_actions.add_parser("add", help="add a member to a team, or give another role")
+    adding.add_argument("name", metavar="NAME", help="the name that others read")
+    adding.add_argument("team", metavar="TEAM", help="the team, which is made when it is new")
+    adding.add_argument("--role", choices=_ROLES, default="writer", help="what the member may do (default: writer)")
+    adding.add_argument("--login", help="also make a login of the member's own, and print its password")
+    removing = member_actions.add_parser("remove", help="take a member out of a team")
+    removing.add_argument("name", metavar="NAME", help="the name of the member")
+    removing.add_argument("team", metavar="TEAM", help="the team")
+    listing = member_actions.add_parser("list", help="list the members of all teams")
+    listing.add_argument("--json", action="store_true", help="as one JSON object per line")
+    token = actions.add_parser("token", help="tokens, by which the hub knows members who share a login")
+    token_actions = token.add_subparsers(dest="token_action", required=True, metavar="ACTION")
+    creating = token_actions.add_parser("create", help="make a token for a member, and print it")
+    creating.add_argument("name", metavar="NAME", help="the name of the member")
+    creating.add_argument(
+        "--days", type=int, default=_TOKEN_DAYS, help=f"how long it works, in days (default: {_TOKEN_DAYS})"
+    )
+    revoking = token_actions.add_parser("revoke", help="end all tokens of a member")
+    revoking.add_argument("name", metavar="NAME", help="the name of the member")
+    actions.add_parser("doctor", help="check the hub: its schema, who may do what, every digest")
+    exporting = actions.add_parser("export", help="write all that the hub holds of a team, one JSON object per line")
+    exporting.add_argument("team", metavar="TEAM", help="the name of the team")
+    local = actions.add_parser("local", help="a hub of your own on this machine")
+    local.add_argument("what", choices=("start", "stop", "status"), help="what to do with it; start makes it")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one action; return the exit code. Raises PalimpsestError."""
+    if not has_extra("hub"):
+        return 2
+    from palimpsest_hub.errors import HubRefused, HubUnreachable
+
+    try:
+        if arguments.action == "local":
+            return _local(arguments)
+        return _administer(arguments, _admin_address(arguments))
+    except (HubRefused, HubUnreachable) as error:
+        raise InvalidRequest(str(error)) from error
+
+
+def _administer(arguments: argparse.Namespace, address: str) -> int:
+    match arguments.action:
+        case "setup":
+            _set_up(arguments, address)
+        case "member":
+            _member(arguments, address)
+        case "token":
+            _token(arguments, address)
+        case "doctor":
+            return _doctor(address)
+        case "export":
+            from palimpsest_hub.inspection import export
+
+            for row in export(address, arguments.team):
+                say_json(row)
+    return 0
+
+
+def _set_up(arguments: argparse.Namespace, address: str) -> None:
+    from palimpsest_hub import administration
+    from palimpsest_hub.migration import set_up
+
+    missing = set_up(address, is_restored=arguments.restored)
+    say("The hub's schema is set up." if missing else "The hub's schema is up to date.")
+    if arguments.shared_login is not None:
+        made = administration.make_login(address, arguments.shared_login, None)
+        say(f"Password of the login {made.name}, shown once: {made.password}")
+
+
+def _member(arguments: argparse.Namespace, address: str) -> None:
+    from palimpsest_hub import administration
+
+    match arguments.member_action:
+        case "add":
+            administration.add_member(address, arguments.team, arguments.name, arguments.role)
+            say(f"{arguments.name} is in the team {arguments.team} as {arguments.role}.")
+            if arguments.login is not None:
+                made = administration.make_login(address, arguments.login, arguments.name)
+                say(f"Password of the login {made.name}, shown once: {made.password}")
+        case "remove":
+            administration.remove_member(address, arguments.team, arguments.name)
+            say(f"{arguments.name} has left the team {arguments.team}. What was read before stays where it was read.")
+        case "list":
+            for each in administration.list_members(address):
+                fields = {name: getattr(each, name) for name in ("team", "name", "role", "login", "n_tokens")}
+                if arguments.json:
+                    say_json(fields)
+                else:
+                    way = f"login {each.login}" if each.login else counted(each.n_tokens, "token")
+                    say(f"{each.team}: {each.name}, {each.role}, {way}")
+
+
+def _token(arguments: argparse.Namespace, address: str) -> None:
+    from palimpsest_hub import administration
+
+    if arguments.token_action == "revoke":
+        ended = administration.revoke_tokens(address, arguments.name)
+        say(f"{counted(ended, 'token')} of {arguments.name} ended.")
+    elif arguments.days < 1:
+        raise InvalidRequest("A token works for at least one day.")
+    else:
+        token = administration.create_token(address, arguments.name, arguments.days)
+        say(f"Token of {arguments.name} for {counted(arguments.days, 'day')}, shown once: {token}")
+
+
+def _doctor(address: str) -> int:
+    from palimpsest_hub.inspection import examine
+
+    findings = examine(address)
+    say(*(f"{'!' if each.is_trouble else '-'} {each.sentence}" for each in findings))
+    return 1 if any(each.is_trouble for each in findings) else 0
+
+
+def _local(arguments: argparse.Namespace) -> int:
+    hub = _local_hub(arguments)
+    match arguments.what:
+        case "start":
+            was_stopped = hub.start()
+            say("The hub runs." if was_stopped else "The hub runs already.", *_how_to_reach(hub))
+        case "stop":
+            say("The hub is stopped." if hub.stop() else "The hub was not running.")
+        case "status":
+            if not hub.exists:
+                say("There is no hub of your own yet. `palimpsest hub local start` makes one.")
+                return 1
+            is_running = hub.is_running()
+            say("The hub runs." if is_running else "The hub is stopped.", *_how_to_reach(hub))
+            return 0 if is_running else 1
+    return 0
+
+
+def _how_to_reach(hub: LocalHub) -> list[str]:
+    return [
+        f"Address:  {hub.address}",
+        f"Password: in {hub.passfile} (PGPASSFILE)",
+        f"Token:    in {hub.token_file}, for a login that is shared",
+        f"Socket:   {hub.socket}, to be carried to your other machines by SSH",
+    ]
+
+
+def _local_hub(arguments: argparse.Namespace) -> LocalHub:
+    from palimpsest_hub.local import LocalHub
+
+    settings = load_settings(user_file(), None, os.environ, None)
+    folder: Path = arguments.folder or read_places(settings).stores.parent / "hub"
+    return LocalHub(folder.absolute())
+
+
+def _admin_address(arguments: argparse.Namespace) -> str:
+    """The address of the hub's administrator. Raises InvalidRequest when there is none."""
+    if arguments.address:
+        return str(arguments.address)
+    local = _local_hub(arguments)
+    if not local.exists:
+        raise InvalidRequest(
+            f"Name the hub's database with --address or {_ADDRESS}, such as "
+            "postgresql://owner@hub.example.org/hub; `palimpsest hub local start` makes a hub of your own."
+        )
+    return local.admin_address
