@@ -56,3 +56,14 @@ def test_of_many_lines_those_that_name_most_are_kept_until_each_name_occurs() ->
 def test_a_long_path_is_shortened_to_its_end() -> None:
     assert shortened_path("/home/somebody/core/reader.py") == "…/core/reader.py"
     assert shortened_path("src/reader.py") == "src/reader.py"
+
+
+def test_a_long_line_is_cut_where_a_sentence_or_a_clause_ends_near() -> None:
+    line = (
+        "I do not know why that is so. Look at src/parser.py first, and tell me what happens to the readings of the "
+        "pump. After that nobody needs old_pump any more, I think; the others are all fine and can be left as they are."
+    )
+    assert [text for text, _ in pieces_of(line)] == [
+        "I do not know why that is so. Look at src/parser.py first",
+        "After that nobody needs old_pump any more, I think",
+    ]

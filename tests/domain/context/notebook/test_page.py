@@ -12,8 +12,18 @@ from tests.domain.pages import notebook_of, page_of
 
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.page import page
+from palimpsest.domain.context.notebook.read_back import read_back
 from palimpsest.domain.context.tokens import count_bytes
-from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart, ToolCallPart, tool_result, user_message
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    MessageId,
+    Role,
+    TextPart,
+    ToolCallPart,
+    tool_result,
+    user_message,
+)
 
 LINE = re.compile(r"- \[(\d+)\] (.*)")
 
@@ -171,3 +181,23 @@ def test_a_tools_name_makes_no_line_of_a_page() -> None:
     assert "src/part_1.py" in told
     assert "worker_7" in told
     assert [line for line in told.splitlines() if not line.startswith(("- [", "  → "))] == ["## Done"]
+
+
+def test_a_sentence_of_the_user_stands_in_a_page_once() -> None:
+    asked = "Why does src/parser.py drop the last row? Compare read_block with skip_block before you change anything."
+    ruled = "Never touch db/schema.sql."
+    pieces = as_lives([user_message(f"{asked} {ruled}"), said("I will look."), *edits(0, 4)])
+    text = page(notebook_of(pieces), 0, len(pieces), 900, {}, (ruled,))
+    assert (text.count("src/parser.py drop"), text.count("read_block with"), text.count("Never touch")) == (1, 1, 0)
+    assert "the user wrote" not in text
+
+
+def test_what_the_user_wrote_is_told_of_once_more_in_the_next_page() -> None:
+    pasted = "\n".join(f"line_{n}: the value of key_{n} is {n}" for n in range(12))
+    pieces = as_lives([user_message(pasted), said("I see."), *edits(0, 4)])
+    book = notebook_of(pieces)
+    first = page(book, 0, len(pieces), 700, {}, ())
+    assert "] the user wrote: " in first
+    entries = {entry.id: entry for entry, _ in read_back(first, MessageId(0), MessageId(len(pieces)), count_bytes)}
+    assert entries[MessageId(0)].role is Role.USER
+    assert not any("the user wrote" in fragment.text for fragment in entries[MessageId(0)].fragments)

@@ -17,6 +17,7 @@ from palimpsest.domain.context.notebook.evidence import (
     TROUBLE,
     arguments_of,
     bounded_lines,
+    by_sentence,
     command_in,
     is_trouble,
     outcome_in,
@@ -33,6 +34,8 @@ from palimpsest.domain.offline_texts import without_fixed_texts
 
 SAID, DONE, NAMED = "Said by the user", "Done", "Also named"
 """The headings of a page."""
+USER_WROTE: Final = "the user wrote"
+"""The head of a line that tells a message of the user."""
 
 _PROSE_CHARS: Final = 8_000
 _HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS, _TEXT_CHARS = 140, 160, 80, 40
@@ -126,7 +129,7 @@ class Reader:
             weight += 1.0 if index == 0 else 0.5 if index == len(sentences) - 1 else 0.0
             said.append(Sentence(sentence, weight))
         found = names_in(text)
-        lines = self._lines(best_of(pieces_of(text)))
+        lines = self._lines(best_of(pieces_of(by_sentence(text))))
         for part in content.parts:
             if isinstance(part, AttachmentPart):
                 found.update(names_in(f"{part.label}\n{part.text}"))

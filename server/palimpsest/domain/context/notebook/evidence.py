@@ -55,6 +55,11 @@ def sentences_of(prose: str) -> list[str]:
     return [squeeze(part) for part in _SENTENCE.split(prose) if part.strip()][:_MOST_SENTENCES]
 
 
+def by_sentence(text: str) -> str:
+    """The text with each of its sentences on a line of its own."""
+    return "\n".join(_SENTENCE.split(text))
+
+
 def squeeze(text: str) -> str:
     """One line of bounded length."""
     line = " ".join(text.split())

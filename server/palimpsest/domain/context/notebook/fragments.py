@@ -23,6 +23,8 @@ _FRAGMENT_CHARS: Final = 100
 """A longer line is cut into stretches around its names."""
 _AROUND_CHARS: Final = 24
 """On each side of a name."""
+_CLAUSE: Final = re.compile(r"[.!?;:,](?:[\"')]|) |[。！？；，] ?| [—–-] ")  # noqa: RUF001  # of Chinese
+"""What stands between two sentences or clauses."""
 _LINE_CHARS: Final = 4_000
 _SHORTEST_LINE: Final = 5
 _MOST_STRETCHES: Final = 12
@@ -103,18 +105,28 @@ def best_of(found: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict
 
 
 def _around_names(line: str) -> list[str]:
-    """Stretches of a long line, each with at least one whole name, cut between words where words are short."""
+    """Stretches of a long line, each with at least one whole name, cut between sentences or clauses where one of them
+    ends near, else between words where words are short."""
+    borders = [0, *(match.end() for match in _CLAUSE.finditer(line)), len(line)]
     spans: list[list[int]] = []
     for match in NAME.finditer(line):
         if not is_name(match[0]):
             continue
-        first = _word_start(line, max(0, match.start() - _AROUND_CHARS), match.start())
-        after = _word_end(line, min(len(line), match.end() + _AROUND_CHARS), match.end())
+        first = max(0, match.start() - _AROUND_CHARS)
+        after = min(len(line), match.end() + _AROUND_CHARS)
+        begins = [each for each in borders if each <= match.start() and abs(each - first) <= _AROUND_CHARS]
+        ends = [each for each in borders if each >= match.end() and abs(each - after) <= _AROUND_CHARS]
+        first = _nearest(first, begins) if begins else _word_start(line, first, match.start())
+        after = _nearest(after, ends) if ends else _word_end(line, after, match.end())
         if spans and first <= spans[-1][1] + 2 and after - spans[-1][0] <= _FRAGMENT_CHARS:
             spans[-1][1] = after
         else:
             spans.append([first, after])
     return [line[first:after].strip() for first, after in spans[:_MOST_STRETCHES]]
+
+
+def _nearest(index: int, borders: Sequence[int]) -> int:
+    return min(borders, key=lambda each: abs(each - index))
 
 
 def _word_start(line: str, index: int, most: int) -> int:

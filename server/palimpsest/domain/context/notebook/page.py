@@ -54,7 +54,7 @@ def _page(
     said = _said(book, ids, target_tokens * _SAID_SHARE, told, ruled)
     left = target_tokens - sum(book.count(line) for line in said) - _HEADING_TOKENS * (1 + bool(said))
     for_names = min(target_tokens * _NAMED_SHARE, _NAMED_TOKENS)
-    done = Selection(book, told, left - for_names, _ALSO_SHARE, dict.fromkeys(ids, 1.0)).lines()
+    done = Selection(book, told, left - for_names, _ALSO_SHARE, dict.fromkeys(ids, 1.0), (*said, *ruled)).lines()
     named = _named(book, ids, told, for_names - _HEADING_TOKENS)
     sections = ((SAID, said), (DONE, done), (NAMED, named))
     return "\n".join(f"## {heading}\n" + "\n".join(lines) for heading, lines in sections if lines)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID, Entry, Sentence
+from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID, USER_WROTE, Entry, Sentence
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, names_in
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
@@ -58,7 +58,9 @@ def read_back(text: str, start: MessageId, end: MessageId, count: CountText) -> 
             if not start <= call < end or found[call].answers is not None:
                 call = None
             else:
-                _take(found[call], match[2], count)
+                text = match[2].removeprefix(f"{USER_WROTE}: ")
+                found[call].role = Role.USER if text != match[2] else found[call].role
+                _take(found[call], text, count)
         elif heading == DONE and call is not None and (match := _RESULT.fullmatch(line)):
             id = MessageId(int(match[1])) if match[1] else MessageId(call + 1)
             if call < id < end and (id not in found or found[id].answers == call):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.context.notebook.entry import Entry
+from palimpsest.domain.context.notebook.entry import USER_WROTE, Entry
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, shortened_path
 from palimpsest.domain.context.notebook.notebook import Notebook
@@ -70,6 +70,8 @@ class Selection:
     """Of the room: bare names behind lines, at most."""
     weights: Mapping[MessageId, float]
     """How much each message counts; only these are chosen from."""
+    above: tuple[str, ...] = ()
+    """The user's words that stand above the lines: no line repeats a part of them."""
     _lines: dict[MessageId, _Line] = field(default_factory=dict)
     _paths: set[str] = field(default_factory=set)
     _worths: dict[str, float] = field(default_factory=dict)
@@ -153,6 +155,8 @@ class Selection:
         value, size = self._opening(entry) if entry.fragments else (0.0, 0.0)
         weight, found = self.weights[entry.id], []
         for place, fragment in enumerate(entry.fragments):
+            if entry.role is Role.USER and any(fragment.text in text for text in self.above):
+                continue
             news = self._news(fragment.names, IN_LINE)
             if fragment.weight + news >= _LEAST_NEWS:
                 if (level := self._level(entry, fragment)) != IN_LINE:
@@ -262,7 +266,7 @@ class Selection:
     def _text(self, entry: Entry, shown: set[str]) -> str:
         line = self._lines[entry.id]
         chosen = [entry.fragments[place] for place in sorted(line.fragments)]
-        head = "the user wrote" if entry.role is Role.USER else entry.head
+        head = USER_WROTE if entry.role is Role.USER else entry.head
         if entry.path and entry.head:
             if entry.path in shown:
                 head = head.replace(entry.path, shortened_path(entry.path))
