@@ -35,6 +35,8 @@ _TOO_MIGHTY: Final = """
     SELECT rolname FROM pg_roles JOIN hub.member ON login = rolname
     WHERE rolsuper OR rolbypassrls OR pg_has_role(rolname, 'hub_owner', 'MEMBER') ORDER BY rolname"""
 
+_OPEN_SCHEMA: Final = """
+    SELECT to_regnamespace('public') IS NOT NULL AND has_schema_privilege('hub_member', 'public', 'CREATE')"""
 _ENDING_TOKENS: Final = """
     SELECT count(*) FROM hub.token
     WHERE revoked_at IS NULL AND expires_at BETWEEN now() AND now() + interval '14 days'"""
@@ -72,6 +74,9 @@ def _about_rights(connection: Connection[Any]) -> Iterator[Finding]:
         yield Finding(f"Row-level security is off for the table {table}.", is_trouble=True)
     for (login,) in connection.execute(_TOO_MIGHTY).fetchall():
         yield Finding(f"The member's login {login} may read every team's rows.", is_trouble=True)
+    if _one(connection, _OPEN_SCHEMA):
+        advice = "Let its owner run: REVOKE CREATE ON SCHEMA public FROM PUBLIC"
+        yield Finding(f"Members may make functions in the schema public. {advice}", is_trouble=True)
     if n := _one(connection, _ENDING_TOKENS):
         yield Finding(f"Tokens that end within 14 days: {n}. `palimpsest hub token create` makes new ones.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of the superuser of a fresh PostgreSQL."""
+    if sys.platform == "win32":
+        pytest.skip("These tests start PostgreSQL on a socket, and become another user for it.")
     if next(programs(), None) is None:
         pytest.skip("There is no PostgreSQL here: install the package postgresql.")
     with running() as address:

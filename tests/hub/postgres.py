@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from palimpsest_hub.local import programs
+
+if TYPE_CHECKING:
+    import pwd
 
 _SETTINGS: Final = {
     "listen_addresses": "",
@@ -77,6 +79,8 @@ def other_user() -> pwd.struct_passwd | None:
     """The user as whom PostgreSQL runs; None for the one of the tests."""
     if os.geteuid() != 0:
         return None
+    import pwd
+
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
