@@ -1,4 +1,4 @@
-"""What people may ask about a context: how full it is, what the next request would be, what compaction has brought."""
+"""Reports about a context: how full it is, the next request, and the effects of compactions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UsageReport:
 
     usage: ContextUsage
     problem: ContextError | None
-    """Why it could not be sent as it stands; None when it could."""
+    """The reason why the request could not be sent; None when it could."""
     budget: Budget
     model: Model
     certainty: Certainty
@@ -50,7 +50,7 @@ class UsageReport:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the next request would be."""
+    """A preview of the next request."""
 
     model: str
     used_tokens: int
@@ -60,9 +60,9 @@ class Plan:
     segments: tuple[Segment, ...]
     """In the request's order, also where it could not be sent; they add up to `used_tokens`."""
     would_summarize: tuple[tuple[MessageId, MessageId], ...]
-    """[start, end) of what a turn would summarize first."""
+    """[start, end) of the messages that a turn would summarize first."""
     problem: ContextError | None
-    """Why it could not be sent as it stands; None when it could."""
+    """The reason why the request could not be sent; None when it could."""
     state: ContextState
     """The context that the request would be made of."""
     recall: RecallReport | None

@@ -220,7 +220,7 @@ def _resolvable(turn_id: TurnId, conversation_id: ConversationId) -> _Row:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
     if not _is_last(row, conversation_id):
         raise InvalidRequest(
-            "This turn is not the conversation's last one, or its message was taken back. "
+            "This turn is not the conversation's last one, or its message is hidden. "
             "Roll the conversation back to it, or fork it there."
         )
     return row

@@ -23,7 +23,7 @@ from palimpsest.wording import counted
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """What a summary on request did. Tokens are the model's."""
+    """The effect of a summary on request, in the model's tokens."""
 
     tokens_before: int
     tokens_after: int
@@ -69,10 +69,10 @@ class RequestedSummaries:
         return Summarized(before, before, None, reason)
 
     def prepare_summarization(self, state: ContextState, ids: Sequence[MessageId]) -> PendingSummarization | None:
-        """What a summary of the first contiguous run of `ids` would be about, widened to whole exchanges and whole
-        lower summaries; None when there is nothing of them that may be summarized.
+        """The messages that a summary of the first contiguous run of `ids` would be about, widened to whole exchanges
+        and whole lower summaries; None when none of them may be summarized.
 
-        The newest messages, the running turn's request and what is a summary already stay. Raises InvalidRequest for
+        The newest messages, the running turn's request and existing summaries stay. Raises InvalidRequest for
         ids the conversation does not have.
         """
         wanted = first_run(ids)

@@ -156,13 +156,13 @@ class SummaryWriter:
         )
 
     def _still_shown(self, state: ContextState, pending: PendingSummarization, last_hidden: int) -> Check:
-        """Raises UnusableSummary once any of the messages was rolled back or purged. Here such a change stops the work,
+        """Raises UnusableSummary once any of the messages is hidden or purged. Here such a change stops the work,
         but another server's does not. `last_hidden`: when the pieces were chosen, which may be before the work
         begins."""
 
         async def check() -> None:
             if await self.store.read(summary_tree.hidden_since, state.id, *pending.scope.range, last_hidden):
-                raise UnusableSummary("What the summary was to speak of was taken back meanwhile.")
+                raise UnusableSummary("Messages of the summary were hidden or purged meanwhile.")
 
         return check
 
