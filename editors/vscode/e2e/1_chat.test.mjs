@@ -155,7 +155,7 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     await window.panel.getByTestId("notice").getByText(/^Undone: /).waitFor();
     await until("the summary is back again", async () => (await context.getByTestId("segment").count()) === segments);
     await window.palette("Palimpsest: Redo the Last Change of Summaries");
-    await window.panel.getByTestId("notice").getByText(/^Done again: /).waitFor();
+    await window.panel.getByTestId("notice").getByText(/^Redone: /).waitFor();
     await window.palette("Palimpsest: Redo the Last Change of Summaries");
     await window.panel.getByTestId("notice").getByText("Nothing to redo").waitFor();
 });
