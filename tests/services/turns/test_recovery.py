@@ -331,7 +331,7 @@ async def test_a_discarded_turn_becomes_the_draft_when_asked(bench: Opener) -> N
     await recovery(b).resolve(turn_id, Resolution.DISCARD, "turn")
     assert [text for _, text, _ in await visible(b)] == ["one", "a"]
     assert (await b.session.conversations.read(b.conversation_id, None, None)).record.draft == "two"
-    with pytest.raises(InvalidRequest, match="taken back"):
+    with pytest.raises(InvalidRequest, match="message is hidden"):
         await b.session.turns.go_on(turn_id, Resolution.RETRY)
 
 
