@@ -5,31 +5,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import shutil
+import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+import peewee
 import pytest
+from playhouse.migrations import Runner
 from tests.services.scripted import Opener, open_bench, says
 
 from palimpsest.app.settings_files import load_settings
 from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.conversation.chain import first_broken
-from palimpsest.domain.messages import Content, ConversationId
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.machine import utc_now
+from palimpsest.services.context.past_requests import past_request
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.maintenance.health import examine
 from palimpsest.storage import backups
-from palimpsest.storage.context import cuts, summary_tree
+from palimpsest.storage.context import cuts, injections, summary_tree
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance import folder_identity
 from palimpsest.storage.maintenance.health import Verdict
-from palimpsest.storage.store import open_store
+from palimpsest.storage.store import MIGRATIONS, open_store
 from palimpsest.storage.turns import turns
 
 OLD: Final = Path(__file__).parents[1] / "data" / "old_version"
@@ -127,6 +134,44 @@ async def test_an_old_conversation_goes_on_with_its_summary_and_its_rules(direct
     sent = "\n".join(message.text for message in b.provider.seen[0].messages)
     assert "Never use tabs in this project." in sent
     assert "Rain is not counted." not in sent
+    await b.session.folder.close()
+
+
+async def test_what_was_recalled_before_notes_and_sent_requests_were_stored_is_still_sent(
+    directory: Path, tmp_path: Path
+) -> None:
+    """A store of the last version before migration 0020, which had recalled text behind a message, in a running turn
+    too."""
+    migrations = tmp_path / "migrations"
+    migrations.mkdir()
+    for path in MIGRATIONS.glob("[0-9]*.py"):
+        if path.name < "0020":
+            shutil.copy(path, migrations)
+    database = peewee.SqliteDatabase(str(directory / DATABASE_NAME))
+    Runner(database, str(migrations)).up()
+    database.close()
+    with contextlib.closing(sqlite3.connect(directory / DATABASE_NAME)) as old, old:
+        ((turn, asked),) = old.execute(
+            "SELECT id, user_message_id FROM turn WHERE conversation = ? ORDER BY started_at DESC LIMIT 1", (GAUGE,)
+        )
+        old.execute(
+            "INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at) VALUES (?, ?, 0, ?, ?, ?)",
+            (GAUGE, turn, "recall", "The gauge hangs in the north garden.", "2026-03-02T09:00:00.000Z"),
+        )
+    b = await open_bench(directory, [says("Two wires.")])
+    b.conversation_id = GAUGE
+    assert [path.name.split("-")[:2] for path in backups.kept(directory)] == [["migration", "0019"]]
+    recalled = await b.store.read(injections.read, GAUGE, 0)
+    assert recalled[asked].text == "The gauge hangs in the north garden."
+    assert await b.store.read(injections.read_notes, GAUGE, 0) == {}
+    await b.store.run(turns.recover, b.store.writer(utc_now()))
+    with pytest.raises(InvalidRequest, match="by an earlier version"):
+        await past_request(b.session.contexts, GAUGE, TurnId(turn), None)
+    assert await b.ask("And how many wires?") == "committed"
+    assert "north garden" in "\n".join(message.text for message in b.provider.seen[0].messages)
+    report = await examine(directory)
+    problems = {each.check for each in report.findings if each.verdict is Verdict.PROBLEM}
+    assert problems <= {"permissions"}  # of the vocabularies, which a bench unpacks beside its store
     await b.session.folder.close()
 
 

@@ -18,11 +18,13 @@ from tests.domain.exported import SECRET, SOUND, C, transfers
 from tests.lsp.real_server import home
 from tests.properties import examples
 from tests.services.scripted import Bench, Opener, calls, open_bench, says
+from tests.waiting import WAIT_S
 
 from palimpsest.cli.main import main
 from palimpsest.domain.conversation.chain import first_broken
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId
+from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, TurnId, user_message
+from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.transfer.conversation import Transfer, as_copy
 from palimpsest.domain.transfer.file_format import decode, encode
@@ -249,6 +251,31 @@ async def test_a_turn_that_ran_while_its_conversation_was_exported_comes_with_a_
     assert (await of(other).import_text(text)).outcome is Outcome.IMPORTED
     assert (await of(other).export(fork.id)).text == text
     assert decode((await of(other).export(parent)).text).turns == whole.turns
+
+
+async def test_an_export_in_the_middle_of_a_turn_holds_whole_steps_and_goes_on_elsewhere(bench: Opener) -> None:
+    b = await bench([], tools=TOOLS)
+    seen = list[str]()
+    gate, is_there = asyncio.Event(), asyncio.Event()
+    b.provider.replies = [calls(("c", "echo", "{}")), [TextDelta("half of "), is_there.set, gate, *says("it")]]
+    running = await b.session.turns.start(b.conversation_id, "r", user_message("Look."))
+    assert not isinstance(running, str)
+    await asyncio.wait_for(is_there.wait(), WAIT_S)
+    seen.append((await of(b).export(b.conversation_id)).text)
+    gate.set()
+    assert (await running.wait()).state.value == "committed"
+    seen.append((await of(b).export(b.conversation_id)).text)
+    other = await bench([says("Again.")], tools=TOOLS)
+    halfway = await of(other).import_text(seen[0])
+    assert halfway.outcome is Outcome.IMPORTED
+    kept = await other.store.read(message_log.read, halfway.record.id, 0)
+    assert [message.content.role.value for message in kept] == ["user", "assistant", "tool"]
+    assert await is_verified(other, halfway.record.id)
+    later = await of(other).import_text(seen[1])
+    assert (later.outcome, later.record.n_messages) == (Outcome.COPIED, 4)
+    assert await is_verified(other, later.record.id)
+    other.conversation_id = halfway.record.id
+    assert await other.ask("Go on.") == "committed"
 
 
 async def test_a_purged_message_travels_as_its_digests(bench: Opener) -> None:
