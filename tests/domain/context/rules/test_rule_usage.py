@@ -157,7 +157,7 @@ def test_a_lasting_bound_of_the_surroundings_is_a_rule_and_a_report_of_it_none(b
 @pytest.mark.parametrize("surroundings", SURROUNDINGS.values(), ids=list(SURROUNDINGS))
 def test_each_entry_of_a_class_can_be_a_feature_of_a_sentence(surroundings: Surroundings) -> None:
     for field in dataclasses.fields(surroundings):
-        for entry in () if field.name == "past" else getattr(surroundings, field.name):
+        for entry in () if field.name == "past" else getattr(surroundings, field.name).features:
             text = entry.replace(" ", "") if has_han(entry) else entry
             assert entry in features.of_sentence(text), f"{field.name}: {entry}"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from palimpsest.domain.context.rules.forms import form
-from palimpsest.domain.context.rules.surroundings import Surroundings, entries
+from palimpsest.domain.context.rules.surroundings import Entries, Surroundings
 
 _ENGLISH = Surroundings(
-    people=entries(
+    people=Entries(
         """
         customers, customer, clients, users, readers, members, visitors, guests, patients, students, pupils, players,
         drivers, nurses, doctors, teachers, parents, children, kids, engineers, technicians, inspectors, operators,
@@ -22,7 +22,7 @@ _ENGLISH = Surroundings(
         budget, license, licence, treaty, volunteers, shops, farmers
         """
     ),
-    gear=entries(
+    gear=Entries(
         """
         server, servers, box, machine, machines, host, hosts, laptop, laptops, desktop, computers, computer, phone,
         phones, tablet, tablets, watch, device, devices, terminal, kiosk, kiosks, router, board, controller, cluster,
@@ -34,7 +34,7 @@ _ENGLISH = Surroundings(
         tier, hosting, ci
         """
     ),
-    lack=entries(
+    lack=Entries(
         """
         there's no, is no, are no, has no, have no, with no, gives no, gets no, get no, no other, no access, without,
         nobody, none of, no one, nothing else, nothing but, everything but, can't, cannot, won't, doesn't, lacks,
@@ -44,7 +44,7 @@ _ENGLISH = Surroundings(
         offline, wiped
         """
     ),
-    bound=entries(
+    bound=Entries(
         """
         only, at most, at best, at least, up to, maximum, max, capped, limited, nothing else, no other, longer than,
         older than, newer than, later than, wider than, larger than, bigger than, higher than, more than, less than,
@@ -56,20 +56,20 @@ _ENGLISH = Surroundings(
         of ram, most of, half of, many of, mostly, no more
         """
     ),
-    version=entries(
+    version=Entries(
         """
         still, old, older, legacy, ancient, . 9, windows 9, android 9, ios 9, java 9, node 9, python 9, debian 9,
         php 9, centos 9, ubuntu 9, version 9, from 9, stuck with, stuck on, internet explorer, 9 g, for years,
         for good, standard
         """
     ),
-    own=entries(
+    own=Entries(
         """
         our, my, us, we, we're, we've, i'm, i am, here, with us, i work, i read, i pay, i live, i write,
         i copy, i decide
         """
     ),
-    moment=entries(
+    moment=Entries(
         """
         today, tonight, yesterday, tomorrow, now, just, again, currently, the moment, so far, already, yet, recently,
         finally, this morning, this afternoon, this week, this time, this run, last night, last week, last month,
@@ -78,7 +78,7 @@ _ENGLISH = Surroundings(
         in june, left, is back, me a, is out, running out, on holiday, on leave
         """
     ),
-    code=entries(
+    code=Entries(
         """
         function, method, class, test, tests, loop, query, variable, constructor, field, argument, arguments,
         parameter, module, button, dialog, link, ticket, commit, branch, pr, diff, patch, merge, typo, error, bug,
@@ -96,7 +96,7 @@ _ENGLISH = Surroundings(
     ),
 )
 _GERMAN = Surroundings(
-    people=entries(
+    people=Entries(
         """
         kunden, kunde, kundin, nutzer, benutzer, anwender, leser, leserinnen, mitglieder, besucher, gäste, patienten,
         schüler, studenten, spieler, fahrer, ärzte, pfleger, lehrer, eltern, kinder, techniker, monteure, prüfer,
@@ -108,7 +108,7 @@ _GERMAN = Surroundings(
         budget, lizenz, dsgvo, datenschutz, vorstand
         """
     ),
-    gear=entries(
+    gear=Entries(
         """
         server, bauserver, rechner, maschine, maschinen, host, laptop, laptops, handy, handys, telefon, tablet,
         tablets, uhr, gerät, geräte, terminal, router, platine, steuerung, cluster, runner, netz, netzwerk, proxy,
@@ -119,7 +119,7 @@ _GERMAN = Surroundings(
         lizenzserver, altsystem, schnittstelle, dateisystem, keller, halle
         """
     ),
-    lack=entries(
+    lack=Entries(
         """
         kein, keine, keinen, keiner, keinem, niemand, ohne, nichts, nicht, weder, kaum, verbietet, verbieten,
         verweigert, lehnt, sperrt, gesperrt, blockiert, abgeschaltet, deaktiviert, verboten, tabu, eingefroren,
@@ -127,7 +127,7 @@ _GERMAN = Surroundings(
         aussen vor
         """
     ),
-    bound=entries(
+    bound=Entries(
         """
         nur, höchstens, maximal, mindestens, bis zu, begrenzt, beschränkt, sonst nichts, und sonst, keinen anderen,
         kein anderer, länger als, älter als, neuer als, später als, breiter als, größer als, mehr als, weniger als,
@@ -137,26 +137,26 @@ _GERMAN = Surroundings(
         im jahr, am tag, die woche, jede nacht, nachts, meist, meistens, die meisten, die hälfte, breite, speicher
         """
     ),
-    version=entries(
+    version=Entries(
         """
         noch, alt, alte, alten, altes, . 9, windows 9, android 9, ios 9, java 9, node 9, python 9, debian 9, php 9,
         version 9, von 9, aus 9, internet explorer, bleibt, standard
         """
     ),
-    own=entries(
+    own=Entries(
         """
         unser, unsere, unseren, unserem, unserer, mein, meine, meinem, meinen, meiner, uns, wir, bei uns, hier,
         ich bin, ich arbeite, ich lese
         """
     ),
-    moment=entries(
+    moment=Entries(
         """
         heute, gestern, morgen, jetzt, gerade, eben, wieder, schon, bisher, derzeit, momentan, endlich, vorhin,
         diesmal, seit, vor kurzem, diese woche, letzte woche, letzten monat, letztes jahr, am montag, am dienstag,
         am mittwoch, am donnerstag, am freitag, im mai, bis mai, zweimal, mehr frei, übrig, weg, kaputt, im urlaub
         """
     ),
-    code=entries(
+    code=Entries(
         """
         funktion, methode, klasse, test, schleife, abfrage, variable, konstruktor, feld, argument, argumente,
         parameter, modul, knopf, dialog, ticket, commit, commits, zweig, diff, patch, tippfehler, fehler, ausnahme,
@@ -172,7 +172,7 @@ _GERMAN = Surroundings(
     ),
 )
 _FRENCH = Surroundings(
-    people=entries(
+    people=Entries(
         """
         clients, client, utilisateurs, lecteurs, membres, visiteurs, invités, patients, élèves, étudiants, joueurs,
         conducteurs, chauffeurs, infirmiers, médecins, professeurs, parents, enfants, techniciens, ingénieurs,
@@ -184,7 +184,7 @@ _FRENCH = Surroundings(
         loi, budget, licence, rgpd, direction, personne
         """
     ),
-    gear=entries(
+    gear=Entries(
         """
         serveur, serveurs, machine, machines, hôte, portable, ordinateur, ordinateurs, téléphone, téléphones,
         tablette, tablettes, montre, appareil, appareils, terminal, routeur, carte, contrôleur, cluster, grappe,
@@ -195,7 +195,7 @@ _FRENCH = Surroundings(
         poste
         """
     ),
-    lack=entries(
+    lack=Entries(
         """
         n'y, n'a, n'ont, n'avons, pas de, pas d'internet, aucun, aucune, personne, sans, rien, rien d'autre, ne peut,
         ne peuvent, refuse, refusent, rejette, interdit, interdisent, bloque, bloqué, bloqués, bloquée, coupé, coupée,
@@ -203,7 +203,7 @@ _FRENCH = Surroundings(
         avale, tronque, hors ligne, ne lit, ne sait
         """
     ),
-    bound=entries(
+    bound=Entries(
         """
         seulement, uniquement, que, au plus, au maximum, maximum, au moins, jusqu'à, limité, limitée, limités,
         aucun autre, rien d'autre, plus de, moins de, plus long, supérieur, après, avant, dans les, entre, 9 go, 9 mo,
@@ -212,25 +212,25 @@ _FRENCH = Surroundings(
         par appel, chaque appel, chaque nuit, la nuit, la plupart, la moitié, de large, de mémoire
         """
     ),
-    version=entries(
+    version=Entries(
         """
         encore, vieux, vieille, ancien, ancienne, anciens, . 9, windows 9, android 9, ios 9, java 9, node 9, python 9,
         debian 9, php 9, version 9, de 9, internet explorer, resteront, reste, standard
         """
     ),
-    own=entries(
+    own=Entries(
         """
         notre, nos, mon, ma, mes, nous, chez nous, ici, je suis, je travaille, je lis, je débute, on a, notre équipe
         """
     ),
-    moment=entries(
+    moment=Entries(
         """
         aujourd'hui, hier, demain, maintenant, encore une, de nouveau, déjà, ce matin, ce soir, cette semaine,
         cette fois, en ce, moment, semaine dernière, mois dernier, depuis, enfin, vient de, viens de, pour l'instant,
         lundi, mardi, jeudi, vendredi, en mai, en juin, deux fois, n'a plus, ne répond, en vacances
         """
     ),
-    code=entries(
+    code=Entries(
         """
         fonction, méthode, classe, test, boucle, requête, variable, constructeur, champ, argument, arguments,
         paramètre, module, bouton, dialogue, ticket, commit, commits, branche, diff, patch, coquille, erreur,
@@ -247,7 +247,7 @@ _FRENCH = Surroundings(
     ),
 )
 _SPANISH = Surroundings(
-    people=entries(
+    people=Entries(
         """
         clientes, cliente, usuarios, lectores, miembros, visitantes, invitados, pacientes, alumnos, estudiantes,
         jugadores, conductores, enfermeros, médicos, profesores, padres, niños, técnicos, ingenieros, inspectores,
@@ -258,7 +258,7 @@ _SPANISH = Surroundings(
         mujer, marido, hijo, hija, público, turno, contrato, ley, presupuesto, licencia, dirección, nadie
         """
     ),
-    gear=entries(
+    gear=Entries(
         """
         servidor, servidores, máquina, máquinas, equipo, portátil, ordenador, ordenadores, móvil, móviles, teléfono,
         teléfonos, tableta, tabletas, reloj, dispositivo, dispositivos, terminal, router, placa, controlador, clúster,
@@ -268,7 +268,7 @@ _SPANISH = Surroundings(
         plataforma, contenedor, imagen, conexión, batería, intranet, importador, caja, cámara, api, puestos
         """
     ),
-    lack=entries(
+    lack=Entries(
         """
         no hay, no tiene, no tienen, no tenemos, ningún, ninguno, ninguna, nadie, sin, nada, nada más, no puede,
         no pueden, rechaza, rechazan, prohíbe, prohíben, bloquea, bloqueado, bloqueados, bloqueada, desactivado,
@@ -276,7 +276,7 @@ _SPANISH = Surroundings(
         faltan, entiende, se come, corta
         """
     ),
-    bound=entries(
+    bound=Entries(
         """
         solo, sólo, únicamente, como máximo, máximo, como mucho, al menos, hasta, limitado, limitada, ningún otro,
         nada más, más de, menos de, mayor que, después de, antes de, entre, 9 gb, 9 mb, 9 kb, 9 mm, 9 cm, 9 ms,
@@ -285,25 +285,25 @@ _SPANISH = Surroundings(
         cada llamada, cada noche, de noche, casi todos, la mayoría, la mitad, de ancho, de memoria
         """
     ),
-    version=entries(
+    version=Entries(
         """
         sigue, siguen, viejo, vieja, antiguo, antigua, antiguos, . 9, windows 9, android 9, ios 9, java 9, node 9,
         python 9, debian 9, php 9, versión 9, de 9, internet explorer, seguirán, estándar
         """
     ),
-    own=entries(
+    own=Entries(
         """
         nuestro, nuestra, nuestros, nuestras, mi, mis, nosotros, aquí, esta casa, soy, somos, trabajo, leo
         """
     ),
-    moment=entries(
+    moment=Entries(
         """
         hoy, ayer, ahora, ahora mismo, otra vez, de nuevo, ya, esta mañana, esta noche, esta semana, esta vez,
         semana pasada, mes pasado, por fin, acaba de, por ahora, el lunes, el martes, el jueves, el viernes, en mayo,
         en junio, dos veces, vacaciones, se ha, quedado sin, quedaban
         """
     ),
-    code=entries(
+    code=Entries(
         """
         función, método, clase, prueba, bucle, consulta, variable, constructor, campo, argumento, argumentos,
         parámetro, módulo, botón, diálogo, ticket, commit, commits, rama, diff, parche, errata, error, fallo,
@@ -319,7 +319,7 @@ _SPANISH = Surroundings(
     ),
 )
 _CHINESE = Surroundings(
-    people=entries(
+    people=Entries(
         """
         客户, 用户, 读者, 会员, 访客, 客人, 病人, 学生, 玩家, 司机, 护士, 医生, 老师, 家长, 孩子, 工程师, 技术员,
         审计, 评审, 维护者, 翻译, 编辑, 律师, 法务, 财务, 会计, 销售, 客服, 市场部, 运维, 实习生, 同事, 团队, 公司,
@@ -327,7 +327,7 @@ _CHINESE = Surroundings(
         大家, 太太, 老公, 儿子, 女儿, 夜班, 合同, 法律, 法规, 预算, 许可, 第三方, 税务
         """
     ),
-    gear=entries(
+    gear=Entries(
         """
         服务器, 机器, 主机, 笔记本, 电脑, 手机, 平板, 手表, 设备, 终端, 路由, 板子, 控制器, 集群, 网络, 内网, 外网,
         代理, 防火墙, 浏览器, 打印机, 扫描, 传感器, 机器人, 看板, 屏幕, 键盘, 显卡, 内存, 磁盘, 硬盘, 存储, 云上,
@@ -335,36 +335,36 @@ _CHINESE = Surroundings(
         带宽, 电池, 信号, 接口, 收银, 摄像头
         """
     ),
-    lack=entries(
+    lack=Entries(
         """
         没有, 没人, 没法, 无法, 不能, 不会, 不行, 不支持, 看不懂, 打不开, 不认, 不算, 不换, 谁都没, 禁止, 不允许,
         拒绝, 封住, 封掉, 关掉, 关着, 冻结, 只读, 公开, 共用, 缺, 丢, 截断, 离线, 断网
         """
     ),
-    bound=entries(
+    bound=Entries(
         """
         只有, 只能, 只, 最多, 最宽, 最大, 至多, 上限, 至少, 以内, 以上, 以下, 以后才, 之内, 之前, 超过, 多于, 限制,
         每秒, 每分, 每天, 每周, 每月, 每年, 每次, 一个月, 一天, 一周, 一年, 一次, X毫秒, X秒, X分钟, X小时, X天,
         X毫米, X个字, X列, X字, 四百字, 十次, 按次, 按调用, 大多, 多数, 一半, 全部, 什么都, 别的
         """
     ),
-    version=entries(
+    version=Entries(
         """
         还是X, 还在, 旧, 老的, 年的, 版本, 标准, 几年
         """
     ),
-    own=entries(
+    own=Entries(
         """
         我们, 我的, 我们的, 我们这, 这里, 这边, 我有, 我在
         """
     ),
-    moment=entries(
+    moment=Entries(
         """
         今天, 昨天, 明天, 现在, 刚, 刚才, 正在, 又, 已经, 目前, 这次, 那次, 上周, 上个月, 去年, 早上, 晚上再, 还剩,
         剩X, 了。, 了, 过, 终于, 暂时, 在休假, 月份
         """
     ),
-    code=entries(
+    code=Entries(
         """
         函数, 方法, 类, 测试, 循环, 查询, 变量, 构造, 字段, 参数, 模块, 按钮, 对话框, 工单, 提交, 分支, 补丁, 错误,
         异常, 堆栈, 输出, 结果, 记录, 问题, 第X行, 段落, 句子, 脚本, 任务, 组件, 文件夹, 页面
