@@ -15,6 +15,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from tests.hub.postgres import fast_place, other_user
 
+from palimpsest.cli.hub import _how_to_reach
+from palimpsest.cli.main import main
 from palimpsest_hub.client import Hub
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.inspection import examine
@@ -41,19 +43,25 @@ def folder() -> Iterator[Path]:
         yield place
 
 
-async def test_it_is_made_started_and_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_made_started_reached_and_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
     local = LocalHub(folder / "own")
-    assert (local.exists, local.is_running()) == (False, False)
+    command = ["hub", "--folder", str(local.folder)]
+    assert main([*command, "local", "status"]) == 1
     try:
-        assert local.start()
-        assert not local.start()
-        assert local.is_running()
+        assert main([*command, "local", "start"]) == 0
+        assert capsys.readouterr().out.endswith(started := "\n".join(_how_to_reach(local)) + "\n")
+        assert (local.start(), local.is_running()) == (False, True)
+        assert main([*command, "local", "status"]) == 0
+        assert capsys.readouterr().out == f"The hub runs.\n{started}"
+        assert not any(each.is_trouble for each in examine(local.admin_address))
         monkeypatch.setenv("PGPASSFILE", str(local.passfile))
         async with Hub(local.address) as hub:
             (team,) = await hub.teams()
             assert team.role == "admin"
             me = await hub.me()
-        assert [each.sentence for each in examine(local.admin_address) if each.is_trouble] == []
         assert local.stop()
         assert not local.stop()
         assert local.start()
@@ -66,7 +74,8 @@ async def test_it_is_made_started_and_stopped(folder: Path, monkeypatch: pytest.
         for path in (local.folder, local.passfile, local.admin_passfile, local.token_file, local.socket):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
     finally:
-        local.stop()
+        assert main([*command, "local", "stop"]) == 0
+    assert not local.is_running()
 
 
 def test_it_never_runs_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
