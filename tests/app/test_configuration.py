@@ -128,6 +128,11 @@ VARIABLES: dict[str, tuple[str, Callable[[Settings], object], object]] = {
     "PALIMPSEST_LIBRARIAN_MODEL": ("small", lambda s: s.librarian.model, "small"),
     "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": ("0", lambda s: s.librarian.daily_tokens, 0),
     "PALIMPSEST_LIBRARIAN_RERANK": ("1", lambda s: s.librarian.rerank, True),
+    "PALIMPSEST_HUB_URL": ("postgresql://x/hub", lambda s: s.hub.url, "postgresql://x/hub"),
+    "PALIMPSEST_HUB_LISTEN_URL": ("postgresql://y/hub", lambda s: s.hub.listen_url, "postgresql://y/hub"),
+    "PALIMPSEST_HUB_TEAM": ("herons", lambda s: s.hub.team, "herons"),
+    "PALIMPSEST_HUB_SHARE_TOOL_RESULTS": ("no", lambda s: s.hub.share_tool_results, False),
+    "PALIMPSEST_HUB_POLL_S": ("9", lambda s: s.hub.poll_s, 9),
 }
 
 

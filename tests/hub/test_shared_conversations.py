@@ -46,7 +46,7 @@ class Machine:
 
     async def settle(self) -> None:
         """Until what a turn that has ended still pushes is pushed."""
-        await asyncio.gather(*list(self.sharing._closing.values()))
+        await asyncio.gather(*list(self.sharing.closing.values()))
 
     async def texts(self, conversation_id: ConversationId | None = None) -> list[str]:
         at = conversation_id or self.bench.conversation_id

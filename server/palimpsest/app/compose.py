@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
+from palimpsest.app.hubs import MISSING, HubPool
 from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.app.places import read_places, store_directory, user_file
 from palimpsest.app.settings_files import load_settings
@@ -24,6 +25,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.settings.settings import Settings, to_entries
+from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.context.debug_log import LOGGER_NAME
@@ -33,7 +35,7 @@ from palimpsest.services.context.requests import Requests
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
-from palimpsest.services.conversation.purge import resume
+from palimpsest.services.conversation.purge import Purging, resume
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.facts.librarian import Librarian
@@ -87,6 +89,7 @@ class Composer:
     live: LiveLimits
     frame: Frame
     editor_models: EditorModels
+    hubs: HubPool
     open_events: Callable[[Take], FolderEvents] = open_events
     """The source of events about changed files."""
 
@@ -147,9 +150,10 @@ class Composer:
             "librarian.model": settings.librarian.model,
             **{f"targets[{number}]": name for number, name in enumerate(settings.targets)},
         }
+        missing = settings.hub.url is not None and not self.hubs.is_installed()
         doubts = [(key, models.doubt(name)) for key, name in named.items() if name is not None]
         notes = tuple(f"In the setting {key}: {doubt}" for key, doubt in doubts if doubt is not None)
-        return replace(found, notes=(*found.notes, *notes))
+        return replace(found, notes=(*found.notes, *notes, *([MISSING] if missing else [])))
 
     async def _session(self, found: FolderSettings, folder: OpenFolder) -> FolderSession:
         settings, store = found.settings, folder.store
@@ -184,7 +188,8 @@ class Composer:
             Librarian(keeper, folder.root.as_posix(), folder.background, settings.librarian.enabled),
         )
         requests = Requests(contexts, _recall(store, model, settings))
-        services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed)
+        self._share(settings, folder, contexts)
+        services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed, folder.sharing.current)
         return FolderSession(
             folder,
             contexts,
@@ -194,6 +199,20 @@ class Composer:
             found.editor,
             found.notes,
         )
+
+    def _share(self, settings: Settings, folder: OpenFolder, contexts: ContextEngine) -> None:
+        """Gives the folder its way to the hub of the settings."""
+        hub = self.hubs.get(settings.hub)
+        if hub is None:
+            folder.sharing.take(None, None)
+            return
+        from palimpsest.services.sharing.sharing import Sharing
+        from palimpsest.services.sharing.watch import Watch
+
+        cleaner = Cleaner(folder.root.as_posix(), Path.home().as_posix(), settings.hub.share_tool_results)
+        purges = Purging(contexts, folder.listeners, folder.documents)
+        sharing = Sharing(hub, contexts, folder.listeners, purges, cleaner)
+        folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s))
 
     async def _models(
         self,
@@ -284,6 +303,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     clients.get(settings)  # here, on a thread, before anybody waits
     table = load_model_table()
     editor_models = EditorModels()
+    hubs = HubPool(environ)
     composer = Composer(
         environ,
         FolderSettingsReader(user_file(), environ, trusted_folders()),
@@ -293,13 +313,14 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         live,
         load_frame(),
         editor_models,
+        hubs,
     )
     return Folders(
         composer.open_session,
         composer.renew,
         keys,
         editor_models,
-        [live.close, clients.aclose],
+        [live.close, clients.aclose, hubs.aclose],
         lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
     )
 

@@ -24,6 +24,7 @@ from palimpsest.domain.settings.schema import NAME, Kind, Setting, settings_of
 from palimpsest.domain.settings.settings import (
     SETTINGS,
     ContextSettings,
+    HubSettings,
     LibrarianSettings,
     ModelSettings,
     ProviderSettings,
@@ -210,6 +211,7 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
         Settings,
         context=part(ContextSettings),
         librarian=part(LibrarianSettings),
+        hub=part(HubSettings),
         models=parts(ModelSettings, "models"),
         providers=parts(ProviderSettings, "providers"),
     )
@@ -281,15 +283,14 @@ def _with_name(setting: Setting, path: _Path) -> _Path:
 
 
 def _nearest(written: str, known: Sequence[str]) -> str:
-    """The name in `known` nearest to the written one, by the whole name or by its last part; the whole name wins
-    ties."""
+    """The name in `known` nearest to the written one, by the whole name and by its last part together."""
     whole = difflib.SequenceMatcher(b=written[:_LONGEST_KEY])
     last = difflib.SequenceMatcher(b=written.rpartition(".")[2][:_LONGEST_KEY])
 
-    def likeness(candidate: str) -> tuple[float, float]:
+    def likeness(candidate: str) -> float:
         whole.set_seq1(candidate)
         last.set_seq1(candidate.rpartition(".")[2])
-        return max(whole.ratio(), last.ratio()), whole.ratio()
+        return whole.ratio() + last.ratio()
 
     return max(known, key=likeness)
 

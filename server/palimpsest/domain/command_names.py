@@ -31,5 +31,8 @@ class CommandName(StrEnum):
     LAYOUT = "layout"
     NEW = "new"
     RECOVER = "recover"
+    SHARE = "share"
+    UNSHARE = "unshare"
+    SHARED = "shared"
     EXPORT = "export"
     HELP = "help"

@@ -269,6 +269,7 @@ class SharedConversation(_Base):
     team = TextField()
     channel = TextField()
     hub_seq = IntegerField()
+    n_pushed = IntegerField()
     title = TextField()
     root = TextField()
     home = TextField()

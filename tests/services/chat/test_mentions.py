@@ -90,7 +90,7 @@ async def test_elsewhere_nothing_is_offered(root: Path, marked: str) -> None:
     ("marked", "offered"),
     [
         ("/conte|", ["/context "]),
-        ("/S|", ["/summarize ", "/stats", "/search "]),
+        ("/S|", ["/summarize ", "/stats", "/search ", "/share ", "/shared "]),
         ("/sumarise|", ["/summarize "]),
         ("/qqqqq|", []),
     ],

@@ -81,6 +81,26 @@ class LibrarianSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HubSettings:
+    """The settings of the hub through which conversations are shared."""
+
+    url: str | None = declare("hub.url")
+    """The address of the hub, as PostgreSQL takes it, such as `postgresql://ann@hub.example.org/hub`.
+    Passwords come from `PGPASSFILE`, a token from the variable `PALIMPSEST_HUB_TOKEN`. Unset: nothing is shared."""
+    listen_url: str | None = declare("hub.listen_url")
+    """The address for notifications, when `hub.url` is that of a pooler."""
+    team: str | None = declare("hub.team")
+    """The name of the team with which conversations are shared. Unset: the only team that you are in."""
+    share_tool_results: bool = declare("hub.share_tool_results", True)
+    """Share the results of tools. When false, their texts stay on this machine."""
+    poll_s: int = declare("hub.poll_s", 3, at_least=1)
+    """How often the hub is asked for news, in seconds."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """Your own limits of a model, by its name. Unset: the provider's entry, then the built-in value."""
 
@@ -130,6 +150,7 @@ class Settings:
     """Models that answer, in this order, when the model of a conversation cannot."""
     context: ContextSettings = ContextSettings()
     librarian: LibrarianSettings = LibrarianSettings()
+    hub: HubSettings = HubSettings()
     models: Mapping[str, ModelSettings] = field(default_factory=dict)
     """The entries by name. Read only."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
@@ -165,7 +186,7 @@ def _is_plain_address(text: str) -> bool:
 
 SETTINGS: Final = tuple(
     setting
-    for owner in (Settings, ContextSettings, LibrarianSettings, ModelSettings, ProviderSettings)
+    for owner in (Settings, ContextSettings, LibrarianSettings, HubSettings, ModelSettings, ProviderSettings)
     for setting in settings_of(owner)
 )
 """Every setting, in the order of the documentation."""

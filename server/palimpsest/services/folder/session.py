@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings.settings import Settings
@@ -19,6 +19,7 @@ from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.facts.folder_facts import FolderFacts
+from palimpsest.services.folder.folder_sharing import FolderSharing
 from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
 from palimpsest.services.models.editor_models import EditorId
@@ -27,6 +28,9 @@ from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import Store
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +52,7 @@ class OpenFolder:
     """The running turns of this server. Each keeps the settings of its beginning."""
     asked_by: dict[ConversationId, EditorId | None] = field(default_factory=dict)
     """The editor that asked for the newest turn of each conversation here; work on its facts is for that editor."""
+    sharing: FolderSharing = field(default_factory=FolderSharing)
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
     learned_limits: dict[str, int] = field(default_factory=dict)
     """Limits of models that errors of services named; see `Models.learned`."""
@@ -85,6 +90,7 @@ class OpenFolder:
     async def close(self) -> None:
         """Stop everything that runs, keep partial answers, then close the store."""
         await self.interrupt_turns()
+        await self.sharing.close()
         await self.facts.close()
         await self.following.close()
         await self.background.close()
@@ -109,4 +115,11 @@ class FolderSession:
     @property
     def purging(self) -> Purging:
         """The purges of the folder's conversations."""
-        return Purging(self.contexts, self.folder.listeners, self.folder.documents)
+        sharing = self.folder.sharing.current
+        everywhere = None if sharing is None else sharing.purge
+        return Purging(self.contexts, self.folder.listeners, self.folder.documents, everywhere)
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """The sharing of the folder's conversations; None when no hub is set up."""
+        return self.folder.sharing.current

@@ -81,7 +81,7 @@ class Sharing:
     """Of the folder, as it is now."""
     lease_s: int = LEASE_S
     _store_id: str = ""
-    _closing: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
+    closing: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
     """What turns that have ended still have to push."""
 
     @property
@@ -95,14 +95,26 @@ class Sharing:
 
     # Sharing
 
-    async def teams(self) -> Sequence[Team]:
+    async def team(self, name: str | None) -> Team:
+        """The team of that name, or the only one. Raises InvalidRequest, HubIsAway, HubFailed."""
         with told():
-            return await self.hub.teams()
+            teams = await self.hub.teams()
+        found = [each for each in teams if name in (None, each.name)]
+        if len(found) == 1:
+            return found[0]
+        listed = ", ".join(each.name for each in teams) or "none"
+        if name is not None and not found:
+            raise InvalidRequest(f"You are in no team {name!r}. Your teams: {listed}. Change `hub.team`.")
+        raise InvalidRequest(f"Set `hub.team` to one of your teams: {listed}.")
+
+    async def readers(self, team: str) -> Sequence[Member]:
+        """The members of the team now."""
+        with told():
+            return [each for each in await self.hub.members(team) if each.role != "left"]
 
     async def plan(self, conversation_id: ConversationId, team: str) -> Plan:
         """Raises NotFound, HubIsAway, HubFailed."""
-        with told():
-            readers = tuple(member for member in await self.hub.members(team) if member.role != "left")
+        readers = tuple(await self.readers(team))
         transfer = await self.store.read(transfers.read, conversation_id)
         cleaned = await asyncio.to_thread(_to_clean, transfer, self.cleaner)
         n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
@@ -244,6 +256,12 @@ class Sharing:
             if batch.is_all:
                 return
 
+    async def has_unpushed(self, conversation_id: ConversationId) -> bool:
+        """Whether something was said or done here that the hub lacks."""
+        if conversation_id in self.closing:
+            return False
+        return await self.store.read(outgoing.has_unpushed, conversation_id)
+
     async def reconcile(self, conversation_id: ConversationId) -> bool:
         """Takes in what there is, and pushes what is left: after sharing, and after the hub was away. False when
         somebody writes now, here or elsewhere: then later."""
@@ -264,7 +282,7 @@ class Sharing:
 
         Raises ConversationBusy, HubIsAway, HubFailed.
         """
-        if (closing := self._closing.get(conversation_id)) is not None:
+        if (closing := self.closing.get(conversation_id)) is not None:
             await asyncio.wait([closing])
         for _ in range(_TRIES):
             if (standing := await self.store.read(shared.standing, conversation_id)) is None:
@@ -330,19 +348,23 @@ class Sharing:
 
     def close_later(self, conversation_id: ConversationId, work: asyncio.Task[None]) -> None:
         """The next writer waits for what a turn that has ended still pushes."""
-        self._closing[conversation_id] = work
-        work.add_done_callback(lambda _: self._closing.pop(conversation_id, None))
+        self.closing[conversation_id] = work
+        work.add_done_callback(lambda _: self.closing.pop(conversation_id, None))
 
     # Purging
 
-    async def purge(self, conversation_id: ConversationId, start: MessageId, end: MessageId) -> None:
-        """In the hub first: what it refuses is not purged here either. Every store that has the messages follows."""
+    async def purge(self, conversation_id: ConversationId, start: MessageId, end: MessageId) -> bool:
+        """In the hub first: what it refuses is not purged here either. Every store that has the messages follows. False
+        for a conversation that is not shared: then nothing was done."""
+        if await self.store.read(shared.standing, conversation_id) is None:
+            return False
         scope = await self.store.read(purging.find_scope, conversation_id, (start, end))
         async with self._taken(conversation_id, "a purge") as taken:
             with told():
                 await self._push(taken)
                 await self.hub.purge(taken.theirs, int(scope.start), int(scope.end))
         await self.pull(conversation_id)
+        return True
 
     async def _standing(self, conversation_id: ConversationId) -> Standing:
         standing = await self.store.read(shared.standing, conversation_id)

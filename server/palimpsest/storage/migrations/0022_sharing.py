@@ -6,6 +6,7 @@ STATEMENTS = (
         team TEXT NOT NULL,
         channel TEXT NOT NULL,
         hub_seq INTEGER NOT NULL,
+        n_pushed INTEGER NOT NULL,
         title TEXT NOT NULL,
         root TEXT NOT NULL,
         home TEXT NOT NULL,

@@ -114,6 +114,7 @@ class _Messages:
             if stored.fetchone() is None:
                 raise Diverged(message_id)
             self._note_author(message_id, entry.author)
+            shared.note_messages(self._conversation_id, message_id + 1)
             return
         turn = None if said.turn is None else TurnId(said.turn)
         try:
@@ -145,6 +146,7 @@ class _Messages:
                 search.add(each.row_id, each.content)
         passages.add(self._conversation_id, self._added)
         conversations.touch(self._conversation_id, self._at, next_message_id=self._next, head_digest=self._head)
+        shared.note_messages(self._conversation_id, self._next)
         facts.set_extracted(self._conversation_id, MessageId(self._next))
         self._added, self.has_added = [], True
 

@@ -59,6 +59,21 @@ def unpushed(conversation_id: ConversationId, next_message_id: int) -> Batch:
     return Batch(tuple(entries), is_all=True)
 
 
+def has_unpushed(conversation_id: ConversationId) -> bool:
+    """Whether the store has something that the hub is not known to have: a message without an author came from here,
+    and was pushed no further than the last entry that was noted."""
+    known = shared.known(conversation_id)
+    cleaner = message_log.cleaner_of(conversation_id)
+    if any((each.kind, each.key) not in known for each in _others(conversation_id, cleaner)):
+        return True
+    ((n_messages, n_pushed),) = execute(
+        """SELECT next_message_id, n_pushed FROM conversation
+        JOIN shared_conversation ON shared_conversation.conversation = conversation.id WHERE conversation.id = ?""",
+        conversation_id,
+    )
+    return bool(n_messages > n_pushed)
+
+
 def _message(row: tuple[Any, ...], cleaner: Cleaner) -> NewEntry:
     message_id, said_at, turn, own, digest, text, purged_role = row
     role, missing = purged_role or Role.USER.value, None if text is not None else Missing.PURGED

@@ -69,8 +69,8 @@ def attach(shared: SharedConversation, cleaner: Cleaner) -> None:
         _make(shared)
     execute(
         """INSERT OR IGNORE INTO shared_conversation (
-            conversation, team, channel, hub_seq, title, root, home, shares_results
-        ) VALUES (?, ?, ?, 0, ?, ?, ?, ?)""",
+            conversation, team, channel, hub_seq, n_pushed, title, root, home, shares_results
+        ) VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?)""",
         *(conversation_id, shared.team, shared.channel, shared.title),
         *(cleaner.root, cleaner.home, cleaner.shares_results),
     )
@@ -99,6 +99,8 @@ def detach(conversation_id: ConversationId) -> None:
 
 def note_pushed(conversation_id: ConversationId, entries: Sequence[NewEntry], head_seq: int) -> None:
     """The hub has the entries now, and `head_seq` is its last."""
+    n_messages = max((each.message.message_id + 1 for each in entries if each.message is not None), default=0)
+    note_messages(conversation_id, n_messages)
     execute(
         "UPDATE shared_conversation SET hub_seq = MAX(hub_seq, ?) WHERE conversation = ?", head_seq, conversation_id
     )
@@ -107,6 +109,14 @@ def note_pushed(conversation_id: ConversationId, entries: Sequence[NewEntry], he
             note_title(conversation_id, each.body or "")
         elif each.kind is not EntryKind.MESSAGE:
             note_known(conversation_id, each.kind, each.key)
+
+
+def note_messages(conversation_id: ConversationId, n_messages: int) -> None:
+    """The hub has the messages below that id."""
+    execute(
+        "UPDATE shared_conversation SET n_pushed = MAX(n_pushed, ?) WHERE conversation = ?",
+        *(n_messages, conversation_id),
+    )
 
 
 def note_title(conversation_id: ConversationId, title: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from palimpsest.domain.command_names import CommandName
-from palimpsest.services.chat.commands import answers, context, conversation, memory
+from palimpsest.services.chat.commands import answers, context, conversation, memory, sharing
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, parse
@@ -53,6 +53,9 @@ _RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.LAYOUT: context.layout,
     CommandName.NEW: conversation.new,
     CommandName.RECOVER: answers.recover,
+    CommandName.SHARE: sharing.share,
+    CommandName.UNSHARE: sharing.unshare,
+    CommandName.SHARED: sharing.shared,
     CommandName.EXPORT: conversation.export,
     CommandName.HELP: _help,
 }

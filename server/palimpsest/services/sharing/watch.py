@@ -1,0 +1,58 @@
+"""Keeps the shared conversations of a folder in step with the hub, while nobody writes them here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import ConversationId
+from palimpsest.services.sharing.hub_errors import told
+from palimpsest.services.sharing.sharing import Sharing
+from palimpsest.storage.sharing import shared
+
+log = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Looks at all of them with one question for each team. Where the hub is away, the pauses grow."""
+
+    sharing: Sharing
+    poll_s: float
+
+    async def run(self) -> None:
+        pause_s = self.poll_s
+        while True:
+            try:
+                await self.look()
+                pause_s = self.poll_s
+            except PalimpsestError as error:
+                log.info("the hub was not looked at: %s", error.kind)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause_s)
+
+    async def look(self) -> None:
+        """Takes in what is new, and pushes what was said while the hub was away."""
+        teams = await self.sharing.store.read(shared.shared_ids)
+        for team in sorted(set(teams.values())):
+            with told():
+                heads = {each.id: each.head_seq for each in await self.sharing.hub.conversations(team)}
+            for conversation_id in [each for each, of_team in teams.items() if of_team == team]:
+                await self._look_at(conversation_id, heads.get(conversation_id, -1))
+
+    async def _look_at(self, conversation_id: ConversationId, head_seq: int) -> None:
+        standing = await self.sharing.store.read(shared.standing, conversation_id)
+        if standing is None or standing.has_open_turn:
+            return
+        try:
+            if head_seq != standing.hub_seq:
+                await self.sharing.pull(conversation_id)
+            if await self.sharing.has_unpushed(conversation_id):
+                await self.sharing.reconcile(conversation_id)
+        except PalimpsestError as error:
+            log.info("a shared conversation was not brought into step: %s", error.kind)
