@@ -33,6 +33,8 @@ LEASE_S: Final = 30
 """How long a lease lasts. Renew it each third of that."""
 LOOK_EVERY_S: Final = 15.0
 """How often a follower looks even when no notification came, because one may be lost."""
+POLL_S: Final = 1.0
+"""How often one looks at a hub that has no notifications."""
 _MOST_AT_ONCE: Final = 200
 _MOST_BYTES_AT_ONCE: Final = 4 << 20
 _TIME: Final = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
@@ -205,14 +207,10 @@ class Hub:
 
     async def wakings(self, channel: str, poll_s: float | None = None) -> AsyncGenerator[None]:
         """Yield when it is time to look: at once, when the channel was notified, and every 15 s in any case. With
-        `poll_s` by the clock alone, for hubs without LISTEN. Ends only by being closed: a lost connection is made
-        again, after pauses that grow, and what it meant to tell is looked for."""
-        if poll_s is not None:
-            while True:
-                yield
-                await asyncio.sleep(poll_s)
+        `poll_s`, and where there is no LISTEN, by the clock alone. Ends only by being closed: a lost connection is made
+        again, after pauses that grow, and what it meant to tell is looked for. Raises HubRefused."""
         pauses = Pauses()
-        while True:
+        while poll_s is None:
             pause_s = pauses.next_s()
             try:
                 connection = await connect(self._listen_address, self._password)
@@ -224,9 +222,14 @@ class Hub:
                         async for _ in connection.notifies(timeout=LOOK_EVERY_S, stop_after=1):
                             pass
                         yield
+            except psycopg.NotSupportedError:
+                poll_s = POLL_S
             except (HubUnreachable, psycopg.OperationalError):
                 yield
                 await asyncio.sleep(pause_s)
+        while True:
+            yield
+            await asyncio.sleep(poll_s)
 
     # Facts
 

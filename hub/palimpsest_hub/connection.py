@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 
 from palimpsest_hub.addresses import connection_options
 from palimpsest_hub.errors import HubRefused, HubUnreachable
-from palimpsest_hub.failures import failure_of
+from palimpsest_hub.failures import connecting_failure, failure_of
 
 SCHEMAS: Final = range(4, 5)
 """The versions of the hub's schema with which this version works."""
@@ -56,7 +56,7 @@ async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
     try:
         return await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
     except psycopg.Error as error:
-        raise failure_of(error) from None  # the driver's message names the login and the place
+        raise connecting_failure(error) from None  # the driver's message names the login and the place
 
 
 class Connection:
@@ -77,16 +77,19 @@ class Connection:
         """The rows of one statement, which is a transaction. Raises HubRefused, HubUnreachable."""
         async with self._lock:
             for attempt in range(_ATTEMPTS):
+                was_open = self._connection is not None
                 try:
                     async with asyncio.timeout(self._timeout_s):
                         return await self._carry_out(query, arguments)
                 except psycopg.Error as error:
-                    if error.sqlstate in _AGAIN and attempt + 1 < _ATTEMPTS:
-                        continue
                     failure = failure_of(error)
-                    if isinstance(failure, HubUnreachable):
+                    is_lost = isinstance(failure, HubUnreachable)
+                    if is_lost:
                         await self.close()
-                    raise failure from None  # the driver's message may quote what was sent
+                    # A connection that was lost while nobody called is made again at once.
+                    may_repeat = error.sqlstate in _AGAIN or (is_lost and was_open)
+                    if not may_repeat or attempt + 1 == _ATTEMPTS:
+                        raise failure from None  # the driver's message may quote what was sent
                 except TimeoutError:
                     await self.close()
                     raise HubUnreachable("The hub did not answer in time.") from None

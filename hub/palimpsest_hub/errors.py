@@ -15,6 +15,6 @@ class HubRefused(Exception):
         self.kind = kind
         """For programs: `busy`, `lease_lost`, `diverged`, `gap`, `digest`, `malformed`, `too_large`, `not_shared`,
         `unshared`, `taken`, `no_parent`, `forbidden`, `token`, `login`, `tls`, `address`, `upgrade`, `schema`, `full`
-        or `hub` (a failure of the hub that has no kind of its own)."""
+        or `hub` (the hub failed in a way without a kind of its own); for administrators `not_found` and `local`."""
         self.until = until
         """For `busy`: when the lease ends unless it is renewed, UTC, ISO 8601. Else None."""

@@ -41,22 +41,23 @@ def failure_of(error: psycopg.Error) -> HubRefused | HubUnreachable:
         return HubRefused(*_CLASSES[state[:2]])
     if state == _READ_ONLY:
         return HubUnreachable("The hub takes no writes now, as during a failover.")
-    if state is None and (refused := _refused_by_words(str(error))) is not None:
-        return refused
     if isinstance(error, psycopg.OperationalError):
         return HubUnreachable("The hub cannot be reached.")
     return HubRefused("hub", f"The hub failed ({state or type(error).__name__}).")
 
 
-def _refused_by_words(message: str) -> HubRefused | None:
-    """While a connection is made, libpq tells failures apart by words alone."""
-    if "certificate" in message or "SSL" in message:
+def connecting_failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
+    """Our word for a connection that could not be made: libpq tells failures of that apart by words alone."""
+    message = str(error)
+    if isinstance(error, psycopg.InterfaceError) and "EventLoop" in message:
+        return HubRefused("address", "On Windows no hub can be used yet.")
+    if "certificate" in message or "does not support SSL" in message:
         return HubRefused("tls", "The hub's certificate is not one that this machine trusts for its name.")
     if "authentication failed" in message or "no password supplied" in message or "not permitted to log in" in message:
         return HubRefused(*_CLASSES["28"])
     if "does not exist" in message and "database" in message:
         return HubRefused(*_CLASSES["3D"])
-    return None
+    return failure_of(error)
 
 
 def administrators_failure(error: psycopg.Error) -> HubRefused | HubUnreachable:

@@ -1,10 +1,9 @@
-"""A hub of the tests' own. One process of tests runs all of this folder, because starting PostgreSQL takes a while."""
+"""A hub of the tests' own, one for each process of tests."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,12 +15,6 @@ from tests.hub.postgres import running
 from palimpsest_hub import administration
 from palimpsest_hub.local import programs
 from palimpsest_hub.migration import set_up
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("hub"))
 
 
 @pytest.fixture(scope="session")
