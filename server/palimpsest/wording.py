@@ -32,7 +32,7 @@ def nearest(written: str, known: Iterable[str], most: int = 3, likeness: float =
 def completions(written: str, known: Iterable[str]) -> list[str]:
     """The names in `known` that begin with `written`; when there are none, the nearest ones."""
     names = list(known)
-    return [name for name in names if name.startswith(written)] or nearest(written, names, likeness=0.65)
+    return [name for name in names if name.startswith(written)] or nearest(written, names, likeness=0.5)
 
 
 def did_you_mean(written: str, commands: Iterable[str]) -> str:

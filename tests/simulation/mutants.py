@@ -99,7 +99,8 @@ MUTANTS: Final = (
     Mutant(
         "the same request again is another turn",
         "storage/turns/turns.py",
-        "    if existing is not None:\n        return Admission(turn_records.record(existing), None, None)\n",
+        "    if (existing := turn_records.find_requested(request.id)) is not None:\n"
+        "        return Admission(existing, None, None)\n",
         "",
         profile="answers",
     ),

@@ -91,7 +91,7 @@ async def test_elsewhere_nothing_is_offered(root: Path, marked: str) -> None:
     [
         ("/conte|", ["/context "]),
         ("/S|", ["/summarize ", "/stats", "/search ", "/share ", "/shared "]),
-        ("/sumarise|", ["/summarize "]),
+        ("/sumarise|", ["/summarize ", "/share ", "/shared "]),
         ("/qqqqq|", []),
     ],
 )
