@@ -117,6 +117,17 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "services/context/test_context_events.py::test_every_start_has_one_end_and_all_parts_add_up",
         "services/context/test_stats.py::test_what_each_strategy_saved_is_the_sum_of_what_its_events_told",
     ),
+    "A hub takes nothing on trust": (
+        "hub/test_security.py::test_a_member_sees_own_teams_alone",
+        "hub/test_security.py::test_no_function_works_in_another_team",
+        "hub/test_security.py::test_members_write_through_functions_only",
+        "hub/test_security.py::test_every_function_that_may_write_has_a_pinned_search_path",
+        "hub/test_security.py::test_a_token_does_not_outlive_its_transaction",
+        "hub/test_conversations.py::test_a_forged_message_is_refused",
+        "hub/test_conversations.py::test_the_second_version_of_digests_covers_the_author",
+        "hub/test_conversations.py::test_pushing_again_changes_nothing",
+        "hub/test_addresses.py::test_less_is_refused",
+    ),
 }
 
 

@@ -65,6 +65,13 @@ def test_the_predecessor_participates() -> None:
     assert chain("a", "b")[1].digest != chain("x", "b")[1].digest
 
 
+def test_the_author_participates_where_there_is_one() -> None:
+    given = (None, CONVERSATION, MessageId(0), "now", TurnId("t"), content_digest(user_message("a")))
+    digests = {message_digest(*given, author) for author in (None, "", "ann", "bob")}
+    assert len(digests) == 4
+    assert message_digest(*given) == chain("a")[0].digest
+
+
 def test_a_missing_message_is_found() -> None:
     stored = chain("a", "b", "c")
     assert first_broken([stored[0], stored[2]]) == 2
