@@ -35,6 +35,7 @@ LOOK_EVERY_S: Final = 15.0
 """How often a follower looks even when no notification came, because one may be lost."""
 POLL_S: Final = 1.0
 """How often one looks at a hub that has no notifications."""
+_LONGEST_PAUSE_S: Final = 30.0
 _MOST_AT_ONCE: Final = 200
 _MOST_BYTES_AT_ONCE: Final = 4 << 20
 _TIME: Final = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
@@ -148,7 +149,9 @@ class Hub:
     async def say(self, lease: Lease, turn: str, first: int, frames: Sequence[str]) -> None:
         """Show frames of the running step to followers, each at most 64 KiB. `first` is the seq of the first one."""
         where = (lease.team, lease.conversation, lease.store, lease.epoch)
-        await self._calls.call("say", *where, turn, first, list(frames))
+        for start in range(0, len(frames), _MOST_AT_ONCE):
+            piece = list(frames[start : start + _MOST_AT_ONCE])
+            await self._calls.call("say", *where, turn, first + start, piece)
 
     async def push(self, lease: Lease, entries: Sequence[NewEntry]) -> Head:
         """Append the entries that the hub lacks, in pieces. Pushing again changes nothing. Raises HubRefused `gap`,
@@ -209,7 +212,7 @@ class Hub:
         """Yield when it is time to look: at once, when the channel was notified, and every 15 s in any case. With
         `poll_s`, and where there is no LISTEN, by the clock alone. Ends only by being closed: a lost connection is made
         again, after pauses that grow, and what it meant to tell is looked for. Raises HubRefused."""
-        pauses = Pauses()
+        pauses = Pauses(_LONGEST_PAUSE_S)
         while poll_s is None:
             pause_s = pauses.next_s()
             try:

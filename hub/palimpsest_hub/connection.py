@@ -21,7 +21,9 @@ from palimpsest_hub.failures import connecting_failure, failure_of
 SCHEMAS: Final = range(4, 5)
 """The versions of the hub's schema with which this version works."""
 _ATTEMPTS: Final = 3
-_LONGEST_PAUSE_S: Final = 30.0
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 5.0
+"""A person may be waiting for a call."""
 _AGAIN: Final = ("40001", "40P01")
 """A serialization failure and a deadlock: nothing was done, and every call may be repeated."""
 # Names are looked up in PostgreSQL's own schema: a session that a pooler hands on may have been prepared by another.
@@ -35,17 +37,17 @@ class Pauses:
     """Random pauses between attempts, each bound twice the one before: after a restart the members do not all come at
     once."""
 
-    def __init__(self, first_s: float = 0.5, jitter: Callable[[], float] = random.random) -> None:
-        self._first_s, self._jitter = first_s, jitter
-        self._bound_s = first_s
+    def __init__(self, longest_s: float, jitter: Callable[[], float] = random.random) -> None:
+        self._longest_s, self._jitter = longest_s, jitter
+        self._bound_s = _FIRST_PAUSE_S
 
     def next_s(self) -> float:
         pause_s = self._bound_s * (0.5 + self._jitter() / 2)
-        self._bound_s = min(self._bound_s * 2, _LONGEST_PAUSE_S)
+        self._bound_s = min(self._bound_s * 2, self._longest_s)
         return pause_s
 
     def reset(self) -> None:
-        self._bound_s = self._first_s
+        self._bound_s = _FIRST_PAUSE_S
 
 
 async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
@@ -66,7 +68,7 @@ class Connection:
         self._address, self._password, self._token, self._timeout_s = address, password, token, timeout_s
         self._connection: AsyncConnection[Any] | None = None
         self._lock = asyncio.Lock()
-        self._pauses = Pauses()
+        self._pauses = Pauses(_LONGEST_PAUSE_S)
         self._not_before = 0.0
 
     async def call(self, function: str, *arguments: object) -> Rows:

@@ -55,9 +55,9 @@ def test_what_is_not_there_is_told(
 def test_without_an_address_the_command_says_how_to_name_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("PALIMPSEST_HUB_ADMIN", raising=False)
+    monkeypatch.delenv("HUB_ADMIN", raising=False)
     assert main(["hub", "--folder", str(tmp_path), "doctor"]) == 1
-    assert "PALIMPSEST_HUB_ADMIN" in capsys.readouterr().err
+    assert "HUB_ADMIN" in capsys.readouterr().err
     assert main(["hub", "--folder", str(tmp_path), "local", "status"]) == 1
     assert "palimpsest hub local start" in capsys.readouterr().out
     assert main(["hub", "--address", "host=/nowhere", "doctor"]) == 1

@@ -122,7 +122,7 @@ async def test_two_writers_of_one_conversation_wait_for_each_other(lab: Lab) -> 
 
 
 def test_pauses_grow_and_differ() -> None:
-    least, most = Pauses(jitter=lambda: 0.0), Pauses(jitter=lambda: 1.0)
+    least, most = Pauses(30.0, lambda: 0.0), Pauses(30.0, lambda: 1.0)
     assert [least.next_s() for _ in range(3)] == [0.25, 0.5, 1.0]
     assert [most.next_s() for _ in range(8)][-1] == 30.0
     most.reset()

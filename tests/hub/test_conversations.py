@@ -191,7 +191,8 @@ async def test_frames_are_shown_until_their_messages_come(lab: Lab) -> None:
     assert [frame.seq for frame in (await bob.live(team.id, lease.conversation, "t1", 2)).frames] == [3]
     await ann.push(lease, [message(lease.conversation, 1, "abc", digest_of(pushed[0]), Role.ASSISTANT)])
     assert (await bob.live(team.id, lease.conversation)).frames == ()
-    await ann.say(lease, "t2", 1, ["left behind"])
+    await ann.say(lease, "t2", 1, ["left behind"] * 201)
+    assert len((await bob.live(team.id, lease.conversation)).frames) == 201
     await ann.lease(team.id, lease.conversation, STORE, "a restarted server")
     assert (await bob.live(team.id, lease.conversation)).frames == ()
     with pytest.raises(HubRefused):

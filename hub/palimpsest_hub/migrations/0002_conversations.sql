@@ -144,7 +144,8 @@ BEGIN
             || c.lease_holder || '.', c.lease_until);
     END IF;
     UPDATE hub.conversation t SET
-        epoch = c.epoch + 1, lease_member = hub.me(), lease_store = p_store, lease_holder = left(p_holder, 100),
+        epoch = c.epoch + 1, lease_member = hub.me(), lease_store = p_store,
+        lease_holder = left(coalesce(p_holder, ''), 100),
         lease_until = clock_timestamp() + make_interval(secs => greatest(1, least(p_seconds, 300)))
     WHERE t.team = p_team AND t.id = p_conversation;
     DELETE FROM hub.live WHERE team = p_team AND conversation = p_conversation;

@@ -17,7 +17,8 @@ from palimpsest.wording import counted
 if TYPE_CHECKING:
     from palimpsest_hub.local import LocalHub
 
-_ADDRESS: Final = "PALIMPSEST_HUB_ADMIN"
+_ADDRESS: Final = "HUB_ADMIN"
+"""The variable of the administrator's address. Names that begin with PALIMPSEST_ are those of settings."""
 _ROLES: Final = ("reader", "writer", "admin")
 _TOKEN_DAYS: Final = 90
 
