@@ -71,8 +71,8 @@ class LocalHub:
 
     @property
     def address(self) -> str:
-        """How the user's stores reach it; the password is in `passfile`."""
-        return make_conninfo(host=str(self._run), dbname=DATABASE, user=LOGIN)
+        """How this user's stores on this machine reach it, with the file of the password."""
+        return make_conninfo(host=str(self._run), dbname=DATABASE, user=LOGIN, passfile=str(self.passfile))
 
     @property
     def admin_address(self) -> str:

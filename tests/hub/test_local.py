@@ -57,7 +57,6 @@ async def test_it_is_made_started_reached_and_stopped(
         assert main([*command, "local", "status"]) == 0
         assert capsys.readouterr().out == f"The hub runs.\n{started}"
         assert not any(each.is_trouble for each in examine(local.admin_address))
-        monkeypatch.setenv("PGPASSFILE", str(local.passfile))
         async with Hub(local.address) as hub:
             (team,) = await hub.teams()
             assert team.role == "admin"
@@ -67,7 +66,6 @@ async def test_it_is_made_started_reached_and_stopped(
         assert local.start()
         async with Hub(local.address, token=local.token_file.read_text().strip()) as hub:
             assert await hub.me() == me
-        monkeypatch.delenv("PGPASSFILE")
         async with Hub(make_conninfo(local.address, passfile="/dev/null")) as hub:
             with pytest.raises(HubRefused, match="password"):
                 await hub.me()

@@ -174,10 +174,9 @@ def _local(arguments: argparse.Namespace) -> int:
 
 def _how_to_reach(hub: LocalHub) -> list[str]:
     return [
-        f"Address:  {hub.address}",
-        f"Password: in {hub.passfile} (PGPASSFILE)",
-        f"Token:    in {hub.token_file}, for a login that is shared",
-        f"Socket:   {hub.socket}, to be carried to your other machines by SSH",
+        f'Here:      set hub.url to "{hub.address}".',
+        f"Elsewhere: let SSH carry {hub.socket}, and copy {hub.passfile}.",
+        f"A token, for a login that is shared, is in {hub.token_file}.",
     ]
 
 
