@@ -292,3 +292,9 @@ def test_a_decision_ends_an_earlier_one_only_about_the_same_matter(older: str, n
 def test_a_decision_to_store_one_thing_does_not_end_the_one_to_store_another() -> None:
     ledger = rule_set_of("We decided to store sessions in Redis.", "We decided to store invoices in Postgres.")
     assert [entry.state for entry in ledger.entries] == [OPEN, OPEN]
+
+
+@pytest.mark.parametrize("said", ["2 is very strong; 3.", "I like 2 and 5.", "Both is fine."])
+def test_a_word_about_something_else_ends_no_rule_that_was_just_set(said: str) -> None:
+    rule = "When you give measurements, use metric, not imperial."
+    assert states(rule_set_of(rule, said)) == [(rule, OPEN)]

@@ -39,7 +39,7 @@ _ARTICLES: Final = frozenset("the a an our der die das den unsere le la les un u
 _FOR: Final = frozenset("for für pour para 为".split())
 """What stands behind tells which of two like things is meant: the flag for billing, the flag for search."""
 _LIKELY: Final = 0.0
-_VERY_LIKELY: Final = 1.0
+_VERY_LIKELY: Final = 1.5
 _SURE: Final = 2.0
 """Log odds above which a sentence ends a rule that was just set: a rule that it shares a word with; any other rule; and
 any rule where the sentence does not say that it changes something."""
