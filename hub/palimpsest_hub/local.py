@@ -190,6 +190,7 @@ class LocalHub:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "LC_ALL": "C"},
                 user=os.geteuid(),  # PostgreSQL wants to be one user, not one that became another
+                group=os.getegid(),
                 timeout=_TIMEOUT_S,
                 check=False,
             )
