@@ -12,6 +12,7 @@ from tests.domain.context.test_cut import summary_of
 from tests.domain.histories import as_lives, exchanges
 
 from palimpsest.domain.context.cut import MessagePiece, Piece, SummaryPiece, adopt, keep_from, piece_starts
+from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.context.rules.rule_set import (
     HEADING,
     NO_MESSAGE,
@@ -26,6 +27,8 @@ from palimpsest.domain.context.rules.rule_set import (
     split_standing_rules,
     standing_rules,
 )
+from palimpsest.domain.context.rules.rulings import Withdrawal
+from palimpsest.domain.context.rules.supersession import Nearness, ends
 from palimpsest.domain.context.summaries.node import CLOSING
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import Content, MessageId, Role, TextPart, user_message
@@ -294,7 +297,9 @@ def test_a_decision_to_store_one_thing_does_not_end_the_one_to_store_another() -
     assert [entry.state for entry in ledger.entries] == [OPEN, OPEN]
 
 
-@pytest.mark.parametrize("said", ["2 is very strong; 3.", "I like 2 and 5.", "Both is fine."])
-def test_a_word_about_something_else_ends_no_rule_that_was_just_set(said: str) -> None:
-    rule = "When you give measurements, use metric, not imperial."
-    assert states(rule_set_of(rule, said)) == [(rule, OPEN)]
+def test_a_word_about_something_else_ends_no_rule_that_was_just_set() -> None:
+    (rule,) = detect(user_message("When you give measurements, use metric, not imperial."))
+    said = Withdrawal("2 is very strong; 3.", ("2", "very", "strong", "3"), False, 0, is_judged=True)
+    assert not ends(said, rule, Nearness.JUST_BEFORE)
+    again = Withdrawal("Imperial is fine again.", ("imperial", "fine"), False, 0, is_judged=True)
+    assert ends(again, rule, Nearness.JUST_BEFORE)
