@@ -17,6 +17,7 @@ from tests.hub.postgres import fast_place, other_user
 
 from palimpsest.cli.hub import _how_to_reach
 from palimpsest.cli.main import main
+from palimpsest_hub import migration
 from palimpsest_hub.client import Hub
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.inspection import examine
@@ -24,8 +25,8 @@ from palimpsest_hub.local import LocalHub, programs
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder of a user who is not root, and the process is that user meanwhile."""
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of a user who is not root, and the process is that user meanwhile, who may not read the checkout."""
     if sys.platform == "win32":
         pytest.skip("A hub of one's own needs a socket and users.")
     if next(programs(), None) is None:
@@ -36,6 +37,8 @@ def folder() -> Iterator[Path]:
         stack.callback(shutil.rmtree, place, ignore_errors=True)
         if user is not None:
             os.chown(place, user.pw_uid, user.pw_gid)
+            readable = shutil.copytree(Path(migration.__file__).with_name("migrations"), place / "migrations")
+            monkeypatch.setattr(migration, "_MIGRATIONS", readable)
             stack.callback(os.setegid, os.getegid())
             os.setegid(user.pw_gid)
             stack.callback(os.seteuid, os.geteuid())
