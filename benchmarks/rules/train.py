@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
-import json
 import math
 import random
 import re
@@ -29,11 +28,12 @@ from typing import Any, Final
 import palimpsest.domain.context.rules
 from palimpsest.domain.context.rules import features
 from palimpsest.domain.context.rules.forms import Forms
-from palimpsest.domain.context.rules.judgment import SCALE
+from palimpsest.domain.context.rules.judgment import SCALE, Weights
 from palimpsest.domain.context.rules.languages import LANGUAGES, has_han, languages_of
 from palimpsest.domain.context.rules.reading import Reading
 from palimpsest.domain.context.rules.scoring import ENOUGH, marks_of, score, surroundings_of
 from palimpsest.domain.context.rules.sentence_parts import typed_sentences
+from palimpsest.domain.context.rules.weight_table import WeightTable
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
@@ -275,10 +275,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 check(f"{code} {name}", examples)
             continue
         models = {name: _whole(train(examples)) for name, examples in of.items()}
-        told = {**models, "features_version": features.FEATURES_VERSION, "trained_on": digest_of(paths)}
-        target = TARGET / f"{CODES[code].lower()}.json"
-        lines = (f'"{key}": {json.dumps(value, ensure_ascii=False, sort_keys=True)}' for key, value in told.items())
-        target.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        tables = {name: WeightTable.of(model) for name, model in models.items()}
+        weights = Weights(**tables, features_version=features.FEATURES_VERSION, trained_on=digest_of(paths))
+        target = TARGET / f"{CODES[code].lower()}.weights"
+        target.write_bytes(weights.to_bytes())
         print(f"{target.name}: {', '.join(f'{name} {len(model)}' for name, model in models.items())} weights")
 
 

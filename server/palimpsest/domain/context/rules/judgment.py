@@ -9,48 +9,67 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from palimpsest.domain.context.rules import features
 from palimpsest.domain.context.rules.forms import Forms
 from palimpsest.domain.context.rules.languages import languages_of
+from palimpsest.domain.context.rules.weight_table import WeightTable
 
 SCALE: Final = 100
 """Weights are whole hundredths."""
 _PAIRS_REMEMBERED: Final = 16_384
 _KNOWN_SHARE: Final = 0.34
 """Share of the words of a sentence."""
+_FOLDER: Final = importlib.resources.files("palimpsest.domain.context.rules") / "weights"
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The models of one language: weights by feature, in hundredths."""
+    """The models of one language."""
 
-    rule: Mapping[str, int]
-    turn: Mapping[str, int]
-    end: Mapping[str, int]
+    rule: WeightTable
+    turn: WeightTable
+    end: WeightTable
     features_version: int
     trained_on: str
     """Digest of the sentences."""
+
+    def to_bytes(self) -> bytes:
+        """As in the file: a line of JSON that says how long each table is, then the tables."""
+        tables = {name: getattr(self, name).to_bytes() for name in _TABLES}
+        head = {name: len(table) for name, table in tables.items()}
+        told = {"features_version": self.features_version, "trained_on": self.trained_on, **head}
+        return json.dumps(told).encode() + b"\n" + b"".join(tables.values())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The inverse of `to_bytes`."""
+        head, _, rest = data.partition(b"\n")
+        told = json.loads(head)
+        ends = list(itertools.accumulate(told[name] for name in _TABLES))
+        tables = [rest[start:end] for start, end in itertools.pairwise([0, *ends])]
+        rule, turn, end = map(WeightTable.from_bytes, tables)
+        return cls(rule, turn, end, told["features_version"], told["trained_on"])
+
+
+_TABLES: Final = ("rule", "turn", "end")
 
 
 @functools.cache
 def weights_of(forms: Forms) -> Weights:
     """The models of a language."""
-    return Weights(**json.loads(_read(f"{forms.name.lower()}.json")))
+    return Weights.from_bytes((_FOLDER / f"{forms.name.lower()}.weights").read_bytes())
 
 
 @functools.cache
 def version() -> str:
     """The version of all models together, which changes with the sentences that any of them is trained on."""
-    return _read("version.txt").strip()
-
-
-def _read(name: str) -> str:
-    return (importlib.resources.files("palimpsest.domain.context.rules") / "weights" / name).read_text(encoding="utf-8")
+    return (_FOLDER / "version.txt").read_text(encoding="utf-8").strip()
 
 
 def rule_odds(text: str, marks: Iterable[str], forms: Forms) -> float:
@@ -89,5 +108,5 @@ def end_odds(older: str, newer: str, *, near: bool, forbids: bool) -> float:
     return _odds(weights_of(forms).end, features.of_pair(older, newer, forms, near=near, forbids=forbids))
 
 
-def _odds(weights: Mapping[str, int], seen: Iterable[str]) -> float:
-    return (weights.get("", 0) + sum(weights.get(each, 0) for each in seen)) / SCALE
+def _odds(weights: WeightTable, seen: Iterable[str]) -> float:
+    return weights.total(("", *seen)) / SCALE
