@@ -51,28 +51,31 @@ def running() -> Iterator[str]:
         if user is not None:
             os.chown(place, user.pw_uid, user.pw_gid)
 
-        def run(program: str, *words: str) -> None:
-            subprocess.run(
-                [folder / program, *words],
+        def start(*words: str | Path) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                words,
                 cwd=place,
-                check=True,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 user=user and user.pw_uid,
                 group=user and user.pw_gid,
                 extra_groups=None if user is None else [],
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"},
+                start_new_session=True,
             )
+
+        def run(program: str, *words: str) -> None:
+            with start(folder / program, *words) as running:
+                assert running.wait() == 0, program
 
         run("initdb", "-D", str(data), "-U", "admin", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
         data.joinpath("pg_hba.conf").write_text("local all admin,keeper,gate trust\nlocal all all scram-sha-256\n")
         options = " ".join(f"-c {key}={value or repr('')}" for key, value in _SETTINGS.items())
-        run("pg_ctl", "-D", str(data), "-w", "-l", str(place / "log"), "-o", f"{options} -k {place}", "start")
-        try:
+        # It ends when its input does: also when the tests are killed.
+        with start("sh", "-c", 'read -r _; exec "$0" -D data -m fast stop', folder / "pg_ctl"):
+            run("pg_ctl", "-D", str(data), "-w", "-l", str(place / "log"), "-o", f"{options} -k {place}", "start")
             yield f"host={place} dbname=postgres user=admin"
-        finally:
-            run("pg_ctl", "-D", str(data), "-m", "fast", "stop")
 
 
 def other_user() -> pwd.struct_passwd | None:
