@@ -193,10 +193,14 @@ async def test_frames_are_shown_until_their_messages_come(lab: Lab) -> None:
     assert (await bob.live(team.id, lease.conversation)).frames == ()
     await ann.say(lease, "t2", 1, ["left behind"] * 201)
     assert len((await bob.live(team.id, lease.conversation)).frames) == 201
-    await ann.lease(team.id, lease.conversation, STORE, "a restarted server")
+    again = await ann.lease(team.id, lease.conversation, STORE, "a restarted server")
     assert (await bob.live(team.id, lease.conversation)).frames == ()
-    with pytest.raises(HubRefused):
-        await ann.say(lease, "t2", 2, ["x" * (64 * 1024 + 1)])
+    too_late = "INSERT INTO hub.live VALUES (%s, %s, %s, 't2', 9, 'of a writer that was just taken over')"
+    lab.owner.execute(too_late, [team.id, lease.conversation, lease.epoch])
+    assert (await bob.live(team.id, lease.conversation)).frames == ()
+    with pytest.raises(HubRefused) as refused:
+        await ann.say(again, "t2", 2, ["x" * (64 * 1024 + 1)])
+    assert refused.value.kind == "malformed"
 
 
 @pytest.mark.parametrize(
@@ -250,13 +254,15 @@ async def test_what_is_no_longer_shared_leaves_only_its_header(lab: Lab) -> None
     team = lab.team(ann="writer", bob="writer")
     ann, bob = team.hub("ann"), team.hub("bob")
     lease, _ = await share(ann, team.id, "one", "two")
+    header = NewConversation(lease.conversation, "a talk", "fake/model", AT)
+    with pytest.raises(HubRefused, match="Another member shares"):
+        await bob.share(team.id, header)
     with pytest.raises(HubRefused, match="Only its owner"):
         await bob.unshare(team.id, lease.conversation)
     await ann.unshare(team.id, lease.conversation)
     assert await bob.entries(team.id, lease.conversation, 0) == []
     assert [(each.is_unshared, each.title) for each in await bob.conversations(team.id)] == [(True, "")]
     kinds = []
-    header = NewConversation(lease.conversation, "a talk", "fake/model", AT)
     for call in (
         ann.lease(team.id, lease.conversation, STORE, "x"),
         bob.live(team.id, lease.conversation),
