@@ -75,6 +75,11 @@ class LocalHub:
         return make_conninfo(host=str(self._run), dbname=DATABASE, user=LOGIN, passfile=str(self.passfile))
 
     @property
+    def member_address(self) -> str:
+        """The same with the place of the password."""
+        return make_conninfo(self.address, passfile=str(self.passfile))
+
+    @property
     def admin_address(self) -> str:
         return make_conninfo(host=str(self._run), dbname=DATABASE, user=_ADMIN, passfile=str(self.admin_passfile))
 

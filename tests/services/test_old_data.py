@@ -198,4 +198,6 @@ async def test_an_old_store_holds_what_was_exported_of_it(directory: Path) -> No
 def test_old_settings_are_read_with_the_values_they_had() -> None:
     environ, editor = {"PALIMPSEST_LIBRARIAN_RERANK": "no"}, {"context": {"target": 0.45}}
     settings = load_settings(OLD / "config.toml", OLD / "project.toml", environ, editor)
-    assert json.loads(json.dumps(asdict(settings))) == json.loads((OLD / "settings.json").read_text("utf-8"))
+    read = json.loads(json.dumps(asdict(settings)))
+    old = json.loads((OLD / "settings.json").read_text("utf-8"))
+    assert {name: read[name] for name in old} == old

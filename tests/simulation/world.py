@@ -28,7 +28,7 @@ from tests.simulation.service import LARGE, MAX_OUTPUT, SMALL, WINDOWS, Bytes, C
 from palimpsest.app.compose import Composer
 from palimpsest.app.folder_settings import FolderSettings
 from palimpsest.app.hubs import HubPool
-from palimpsest.app.places import store_directory
+from palimpsest.app.places import Places, store_directory
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
@@ -244,7 +244,7 @@ class World:
             LiveLimits(BASE / "live.json"),
             load_frame(),
             EditorModels(),
-            HubPool({}),
+            HubPool({}, Places(BASE, BASE)),
             lambda take: self.open_events(take),
         )
         composer = Composer({}, *parts)

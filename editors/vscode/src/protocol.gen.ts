@@ -535,6 +535,8 @@ export interface ConversationInfo {
     parentId?: string;
     /** How its requests are laid out. Absent: the settings decide. */
     layout?: ContextLayout;
+    /** The team with which it is shared through a hub. Absent: it is not shared. */
+    teamId?: string;
 }
 
 /** A new conversation. */

@@ -58,6 +58,7 @@ export const conversation = shape<p.ConversationInfo>()(
         runningTurnId: v.exactOptional(text),
         parentId: v.exactOptional(text),
         layout: v.exactOptional(v.picklist(["log", "librarian"])),
+        teamId: v.exactOptional(text),
     }),
 );
 

@@ -303,7 +303,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
     clients.get(settings)  # here, on a thread, before anybody waits
     table = load_model_table()
     editor_models = EditorModels()
-    hubs = HubPool(environ)
+    hubs = HubPool(environ, places)
     composer = Composer(
         environ,
         FolderSettingsReader(user_file(), environ, trusted_folders()),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from palimpsest.app.places import Places
 from palimpsest.domain.settings.settings import HubSettings
 
 if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest_hub.client import Hub
 
+LOCAL: Final = "local"
+"""The setting `hub.url` for the hub of `palimpsest hub local`."""
 TOKEN_VARIABLE: Final = "PALIMPSEST_HUB_TOKEN"
 MISSING: Final = (
     "Nothing is shared, because the setting `hub.url` needs a part that is not installed: "
@@ -24,6 +28,7 @@ class HubPool:
     """Each hub is connected to at its first use."""
 
     environ: Mapping[str, str]
+    places: Places
     _hubs: dict[tuple[str, str | None], Hub] = field(default_factory=dict)
 
     @staticmethod
@@ -44,8 +49,18 @@ class HubPool:
         from palimpsest_hub.client import Hub
 
         token = self.environ.get(TOKEN_VARIABLE) or None
+        if url == LOCAL:
+            from palimpsest_hub.local import LocalHub
+
+            local = LocalHub(local_folder(self.places))
+            return Hub(local.member_address)
         return Hub(url, token=token, listen_address=listen_url)
 
     async def aclose(self) -> None:
         for hub in self._hubs.values():
             await hub.aclose()
+
+
+def local_folder(places: Places) -> Path:
+    """The folder of the hub of `palimpsest hub local`."""
+    return places.stores.parent / "hub"

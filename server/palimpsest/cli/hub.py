@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from palimpsest.app.hubs import local_folder
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.cli.extras import has_extra
@@ -184,7 +185,7 @@ def _local_hub(arguments: argparse.Namespace) -> LocalHub:
     from palimpsest_hub.local import LocalHub
 
     settings = load_settings(user_file(), None, os.environ, None)
-    folder: Path = arguments.folder or read_places(settings).stores.parent / "hub"
+    folder: Path = arguments.folder or local_folder(read_places(settings))
     return LocalHub(folder.absolute())
 
 

@@ -128,6 +128,7 @@ def to_conversation(record: ConversationRecord, root: Path, running: TurnId | No
         running_turn_id=running,
         parent_id=record.parent,
         layout=None if record.layout is None else ContextLayout(record.layout),
+        team_id=record.team,
     )
 
 

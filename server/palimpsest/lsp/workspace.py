@@ -170,11 +170,13 @@ class WorkspaceServer(BaseServer):
             unsubscribe()
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
-        from palimpsest.services.events import ContextEvent, FactsChanged
+        from palimpsest.services.events import ContextEvent, FactsChanged, MovedApart
 
         for each in self.features:
             if isinstance(event, ContextEvent):
                 each.on_context_event(session, event)
+            if isinstance(event, MovedApart):
+                each.on_moved_apart(session, event)
             if isinstance(event, FactsChanged):
                 each.on_facts_changed(session)
             if event.changed_conversation is not None:

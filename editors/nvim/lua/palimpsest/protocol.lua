@@ -325,6 +325,7 @@
 ---@field runningTurnId? string The turn that is running now.
 ---@field parentId? string The conversation it was forked from.
 ---@field layout? palimpsest.ContextLayout How its requests are laid out. Absent: the settings decide.
+---@field teamId? string The team with which it is shared through a hub. Absent: it is not shared.
 
 --- A new conversation.
 ---@class palimpsest.CreateConversationParams

@@ -61,6 +61,9 @@ function describe(each: ConversationInfo): string {
     if (each.parentId !== undefined) {
         words.push("fork");
     }
+    if (each.teamId !== undefined) {
+        words.push("shared");
+    }
     if (each.isArchived) {
         words.push("archived");
     }

@@ -28,3 +28,5 @@ class ConversationRecord:
     """Text that the user typed and did not send, or rolled back."""
     layout: str | None = None
     """The layout of its requests; None for that of the settings."""
+    team: str | None = None
+    """The id of the team with which it is shared; None when it is not."""

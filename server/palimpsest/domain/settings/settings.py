@@ -85,8 +85,9 @@ class HubSettings:
     """The settings of the hub through which conversations are shared."""
 
     url: str | None = declare("hub.url")
-    """The address of the hub, as PostgreSQL takes it, such as `postgresql://ann@hub.example.org/hub`.
-    Passwords come from `PGPASSFILE`, a token from the variable `PALIMPSEST_HUB_TOKEN`. Unset: nothing is shared."""
+    """The address of the hub, as PostgreSQL takes it, such as `postgresql://ann@hub.example.org/hub`; or `local`, for
+    the hub of `palimpsest hub local`. Passwords come from `PGPASSFILE`, a token from the variable
+    `PALIMPSEST_HUB_TOKEN`. Unset: nothing is shared."""
     listen_url: str | None = declare("hub.listen_url")
     """The address for notifications, when `hub.url` is that of a pooler."""
     team: str | None = declare("hub.team")

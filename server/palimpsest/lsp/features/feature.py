@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
-    from palimpsest.services.events import ContextEvent
+    from palimpsest.services.events import ContextEvent, MovedApart
     from palimpsest.services.folder.folders import Folders
     from palimpsest.services.folder.session import FolderSession
 
@@ -47,6 +47,9 @@ class Feature:
 
     def on_facts_changed(self, session: FolderSession) -> None:
         """Called when facts of such a folder, or the condition of their places, have changed."""
+
+    def on_moved_apart(self, session: FolderSession, event: MovedApart) -> None:
+        """Called when messages of a shared conversation in such a folder moved into a fork."""
 
     def on_left(self, root: Path) -> None:
         """Called when the connection no longer holds the folder. It may come back."""

@@ -94,7 +94,8 @@ def holds(conversation_id: ConversationId) -> bool:
 
 
 _RECORDS: Final = """SELECT id, title, model, next_message_id, change_seq, created_at, updated_at, parent,
-    fork_message_id, is_archived, draft, layout FROM conversation"""
+    fork_message_id, is_archived, draft, layout,
+    (SELECT team FROM shared_conversation WHERE shared_conversation.conversation = conversation.id) FROM conversation"""
 
 
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
@@ -154,7 +155,9 @@ def touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
 
 def _record(row: tuple[Any, ...]) -> ConversationRecord:
     """The record of a row of `_RECORDS`."""
-    owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft, layout = row
+    owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft, layout, team = (
+        row
+    )
     return ConversationRecord(
         ConversationId(owner),
         title,
@@ -168,4 +171,5 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
         bool(is_archived),
         draft,
         layout,
+        team,
     )

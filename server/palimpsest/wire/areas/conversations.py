@@ -49,6 +49,8 @@ class ConversationInfo(Wire):
     """The conversation it was forked from."""
     layout: ContextLayout | None = None
     """How its requests are laid out. Absent: the settings decide."""
+    team_id: str | None = None
+    """The team with which it is shared through a hub. Absent: it is not shared."""
 
 
 @attrs.frozen(eq=False, repr=False)

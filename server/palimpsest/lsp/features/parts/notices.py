@@ -10,6 +10,7 @@ from palimpsest.lsp.features.feature import Feature
 if TYPE_CHECKING:
     from palimpsest.domain.messages import ConversationId
     from palimpsest.lsp.server import PalimpsestServer
+    from palimpsest.services.events import MovedApart
     from palimpsest.services.folder.session import FolderSession
 
 
@@ -31,6 +32,12 @@ class Notices(Feature):
         for note in session.notes:
             if note not in told:
                 self._server.warn(note)
+
+    def on_moved_apart(self, session: FolderSession, event: MovedApart) -> None:
+        self._server.warn(
+            "Somebody else wrote a shared conversation while the hub was away from here. What you wrote meanwhile is "
+            'kept in a fork of it, whose title ends in "(apart)".'
+        )
 
     def on_left(self, root: Path) -> None:
         self._told.pop(root, None)
