@@ -20,7 +20,7 @@ from palimpsest.wording import counted
 _SAID_SHARE: Final = 0.14
 """Of the page: what the user said, beside the standing rules."""
 _ALSO_SHARE: Final = 0.8
-_NAMED_SHARE, _NAMED_TOKENS = 0.10, 350
+_NAMED_SHARE, _NAMED_TOKENS = 0.10, 700
 """Of the page, and raw tokens at most: names that stand in no line. They are worth less than lines once most names have
 one."""
 _HARDLY_TOLD: Final = 0.3
