@@ -18,7 +18,7 @@ from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.chat.commands.markdown import plain
-from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.run import RUN, run_command
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, parse
 from palimpsest.services.models.catalog import with_override
@@ -74,6 +74,7 @@ def test_what_is_no_command_is_answered_with_what_comes_near(text: str, sentence
 def test_every_command_is_in_the_table_once() -> None:
     assert [command.name for command in COMMANDS] == list(CommandName)
     assert all(command.help.endswith(".") for command in COMMANDS)
+    assert set(RUN) == set(CommandName)
 
 
 # Carried out

@@ -6,7 +6,7 @@ import pytest
 from tests.domain.histories import as_lives
 from tests.domain.pages import page_of
 
-from palimpsest.domain.context.notebook.evidence import bounded_lines, is_trouble, outcome_in
+from palimpsest.domain.context.notebook.evidence import bounded_lines, has_failed, outcome_in
 from palimpsest.domain.context.summaries.by_model import names_in, originals_text, problem
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.facts.extraction.names import places_in
@@ -60,14 +60,34 @@ def test_a_path_outside_the_folder_is_no_file_of_the_folder() -> None:
 def test_what_was_raised_and_how_a_command_ended_are_told(printed: str, outcome: str) -> None:
     said = outcome_of(printed, is_command=True)
     assert said.endswith(outcome)
-    assert is_trouble(said, is_command=True)
+    assert has_failed(bounded_lines(printed), is_command=True)
     assert "→ failed: " in page_of([Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)])
 
 
 @pytest.mark.parametrize("printed", ["12 tests have passed\n[Exit status 0.]", "exit code 0", "[Exit status 0.]"])
 def test_a_command_that_ended_well_is_no_error(printed: str) -> None:
-    assert not is_trouble(outcome_of(printed, is_command=True), is_command=True)
+    assert not has_failed(bounded_lines(printed), is_command=True)
     assert "failed" not in page_of([Content(Role.ASSISTANT, (RAN,)), tool_result(RAN, printed)])
+
+
+@pytest.mark.parametrize(
+    ("printed", "has"),
+    [
+        ("✓ it throws\n✓ not found is an error\n18 pass\n0 fail", False),
+        ("17 pass\n1 fail", True),
+        ("docs/plan.md:12: ## Error Handling\ndocs/plan.md:40: failed requests are tried again", False),
+        ("0a78e23 feat: Improve error handling\n1b2c3d4 fix: a failed start", False),
+        ("cc -c src/error.c -o build/error.o", False),
+        ("bash: uvx: command not found", True),
+        ("error[E0308]: mismatched types", True),
+        ("FAILED tests/t.py::test_idle", True),
+        ("Build failed", True),
+        ("Traceback (most recent call last):", True),
+        ("src/a.py:3: raise ValueError", False),
+    ],
+)
+def test_a_command_has_failed_where_it_says_so_itself(printed: str, has: bool) -> None:
+    assert has_failed(bounded_lines(printed), is_command=True) is has
 
 
 def test_the_outcome_of_a_command_that_ended_well_is_what_it_said() -> None:
@@ -76,4 +96,4 @@ def test_the_outcome_of_a_command_that_ended_well_is_what_it_said() -> None:
 
 def test_a_file_that_defines_an_exception_or_speaks_of_exit_codes_has_not_failed() -> None:
     text = "class TankError(Exception):\n    exit_code = 3\n    def f(self): return 5"
-    assert not is_trouble(outcome_of(text, is_command=False), is_command=False)
+    assert not has_failed(bounded_lines(text), is_command=False)

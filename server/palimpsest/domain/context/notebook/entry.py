@@ -19,7 +19,7 @@ from palimpsest.domain.context.notebook.evidence import (
     bounded_lines,
     by_sentence,
     command_in,
-    is_trouble,
+    has_failed,
     outcome_in,
     prose_and_code,
     sentences_of,
@@ -156,7 +156,7 @@ class Reader:
         for index, sentence in enumerate(sentences):
             weight = _ANNOUNCED_WEIGHT if ANNOUNCED.match(sentence) else 1.0
             weight *= _SENTENCE_WEIGHT * (1.0 if index in (0, len(sentences) - 1) else 0.5)
-            weight *= 1.0 if len(WORD.findall(sentence)) > 3 else 0.2
+            weight *= 1.0 if len(WORD.findall(sentence)) > 3 and not sentence.endswith(":") else 0.2
             fragments.append(self._fragment(sentence, names_in(sentence), weight, Kind.SAID))
         fragments += self._lines(best_of(pieces_of("\n".join(code))))
         path = next((each for _, each, _ in calls if each), "")
@@ -187,8 +187,7 @@ class Reader:
         # A file that was read may speak of errors without one having happened.
         reads_trouble = not is_command and bool(lines) and TROUBLE.search(lines[0]) is not None
         outcome = squeeze(lines[0]) if reads_trouble else outcome_in(lines, is_command=is_command)
-        first = outcome if is_command else squeeze(lines[0] if lines else "")
-        if result.is_error or is_trouble(first, is_command=is_command):
+        if result.is_error or has_failed(lines, is_command=is_command):
             weight, text = _TROUBLE_WEIGHT, f"failed: {_clip(outcome, _FAILURE_CHARS)}"
         elif (is_command or len(lines) <= _SHORT_RESULT) and len(WORD.findall(outcome)) >= _FEWEST_WORDS:
             weight = _OUTCOME_WEIGHT if len(lines) > 1 else _SHORT_OUTCOME_WEIGHT

@@ -29,15 +29,22 @@ _READ_CHARS: Final = 8_000
 _MOST_SENTENCES: Final = 40
 """Of one message."""
 _TROUBLE_FIRST = re.compile(rf"(?:<[\w-]+>)?\W*(?:\w+ )?{TROUBLE.pattern}", re.I)
-_RAISED = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Panic)(?:: \S|$)")
+_RAISED = re.compile(r"(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Panic)(?:: \S|$)")
 """As a program's last words name an exception."""
+_TROUBLE_LINE = re.compile(
+    r"\W*(?i:(?:error|fatal|exception|panic)(?:\[\w+\])?\s*[:!(]|failed to\b|traceback \()"
+    r"|(?![✓✔√])\W*FAILED\b|(?![✓✔√])\W*(?:\w+ )?(?i:error|failed|failure)\W*$"
+    r"|.{1,80}(?i:command not found|no such file or directory|permission denied)\W*$"
+)
+"""A line that says of itself that something went wrong."""
+_TALLY = re.compile(r"\b(\d{1,6}) (?:tests? )?(?:fail(?:ed|ures?|ing)?|errors?)\b", re.I)
+"""How many of what was tried failed."""
 _ENDED = re.compile(
     r"\b(?:exit|exited|return|returned)(?:[ _-](?:with|a|non-zero|exit)){0,3}[ _-](?:code|status)\W{1,4}(\d{1,10})\b"
     r"|\b(?:by|on|with) signal (\d{1,3})\b",
     re.I,
 )
 """How a command ended."""
-_NO_TROUBLE = re.compile(r"\b(no|0|zero|without) (errors?|failures?|failed)\b", re.I)
 _TAG = re.compile(r"</?[\w-]+>")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FENCED = re.compile(r"^[ ]{0,3}```[^\n]*\n(.*?)(?:^[ ]{0,3}```[ ]*$|\Z)", re.M | re.S)
@@ -84,21 +91,29 @@ def command_in(arguments: Mapping[str, object]) -> str:
     return command.strip() if isinstance(command, str) else ""
 
 
-def is_trouble(outcome: str, *, is_command: bool) -> bool:
-    """Whether an outcome (see `outcome_in`) means that the call failed. A file that was read may speak of errors
-    without one having happened."""
+def has_failed(lines: Sequence[str], *, is_command: bool) -> bool:
+    """Whether a result says that its call failed. What a command says of its end decides, then a tally of what failed;
+    else a line that begins with trouble, because what it printed may speak of errors without one having happened. Of
+    anything else the first line decides."""
     if not is_command:
-        return _TROUBLE_FIRST.match(outcome) is not None
-    if _RAISED.search(outcome) or _end_in(outcome):
-        return True
-    return TROUBLE.search(outcome) is not None and _NO_TROUBLE.search(outcome) is None
+        return bool(lines) and _TROUBLE_FIRST.match(squeeze(lines[0])) is not None
+    ends = [match for line in lines if (match := _ENDED.search(line))]
+    if ends:
+        return int(ends[-1][1] or ends[-1][2]) != 0
+    tallies = [int(tally) for line in lines for tally in _TALLY.findall(line)]
+    if tallies:
+        return any(tallies)
+    return any(_RAISED.match(line) or _TROUBLE_LINE.match(line) for line in lines)
 
 
 def outcome_in(lines: Sequence[str], *, is_command: bool) -> str:
-    """The line of a result that tells most: what was raised, else the first line that speaks of trouble, else the last
-    that says something. Of a command the words for how it ended stand behind it, unless it ended well."""
-    raised = next((line for line in lines if _RAISED.search(line)), None)
-    trouble = raised or next((line for line in lines if TROUBLE.search(line)), None)
+    """The line of a result that tells most: of a command that failed, and of anything else, what was raised, or else
+    the first line that speaks of trouble; else the last that says something. Of a command the words for how it ended
+    stand behind it, unless it ended well."""
+    trouble = None
+    if not is_command or has_failed(lines, is_command=True):
+        patterns = (_RAISED.match, _TROUBLE_LINE.match, TROUBLE.search)
+        trouble = next((line for matches in patterns for line in lines if matches(line)), None)
     telling = [line for line in lines if len(_WORD.findall(_TAG.sub("", line))) > 1]
     said = next((line for line in reversed(telling) if not _ENDED.search(line)), telling[-1] if telling else "")
     outcome = squeeze(trouble or said or (lines[-1] if lines else ""))

@@ -18,7 +18,7 @@ from palimpsest.services.chat.commands.table import COMMANDS, parse
 async def run_command(scope: Scope, text: str) -> Reply:
     """Raises InvalidRequest for a text that `parse` refuses, and what the request of that command raises."""
     typed = parse(text)
-    return await _RUN[typed.command.name](scope, typed.argument)
+    return await RUN[typed.command.name](scope, typed.argument)
 
 
 async def _help(_: Scope, __: str) -> Reply:
@@ -27,7 +27,7 @@ async def _help(_: Scope, __: str) -> Reply:
     return Reply(f"{listed}\n\nTo send a message that begins with a slash, type a blank before the slash.")
 
 
-_RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
+RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.CONTEXT: context.context,
     CommandName.SUMMARIZE: context.summarize,
     CommandName.EXPAND: context.expand,
