@@ -41,6 +41,8 @@ def pooler(lab: Lab) -> Iterator[str]:
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip("There is no PgBouncer here: install the package pgbouncer.")
+    with psycopg.connect(lab.admin, autocommit=True) as connection:  # others of these tests may still hold some
+        connection.execute("ALTER ROLE gate CONNECTION LIMIT -1")
     user = other_user()
     with tempfile.TemporaryDirectory(prefix="hub") as name:
         place = Path(name)

@@ -18,6 +18,7 @@ from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, Inv
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.domain.sharing.log import EntryKind, NewEntry
 from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.purge import Purging
@@ -25,6 +26,7 @@ from palimpsest.services.events import MovedApart
 from palimpsest.services.maintenance.health import examine
 from palimpsest.services.sharing.following import Following
 from palimpsest.services.sharing.sharing import Sharing
+from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.maintenance.health import Verdict
@@ -283,3 +285,57 @@ async def test_summaries_of_a_shared_conversation_are_the_same_everywhere(
         [key for key, _ in (await machine.bench.store.read(outgoing.summaries, at)).values()] for machine in machines
     ]
     assert keys[0] == keys[1] != []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (EntryKind.HIDDEN, "[]"),
+        (EntryKind.SUMMARY, '"x"'),
+        (EntryKind.TURN, "[" * 100_000),
+        (EntryKind.TURN, '{"state":"committed","user_message_id":1' + "0" * 30 + ',"model":"m","started_at":"x"}'),
+    ],
+)
+async def test_what_a_member_pushes_that_is_none_stops_nobody(
+    machines: list[Machine], team: TestTeam, kind: EntryKind, body: str
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    lease = await ann.sharing.hub.lease(team.id, at, "another store", "a test")
+    await ann.sharing.hub.push(lease, [NewEntry(kind, "a key", body)])
+    await ann.sharing.hub.say(lease, "a turn", 1, ["[1]", "no frame"])
+    await ann.sharing.hub.release(lease)
+    await Watch(bob.sharing, 1.0).look()
+    assert await bob.ask("And now?", "Yes.") == "committed"
+    await assert_same(machines, at)
+
+
+async def test_whoever_goes_on_in_what_is_shared_no_longer_has_it_alone(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    await ann.sharing.unshare(at)
+    assert await bob.ask("Mine now?", "Yes.") == "committed"
+    assert await bob.bench.store.read(shared.standing, at) is None
+
+
+async def test_the_watch_notices_that_a_conversation_is_shared_no_longer(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    await ann.sharing.unshare(at)
+    await Watch(bob.sharing, 1.0).look()
+    assert await bob.bench.store.read(shared.standing, at) is None
+
+
+async def test_an_answer_in_wide_characters_fits_the_frames(machines: list[Machine], team: TestTeam) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+    await ann.ask("Birds?", "🦜" * 7_000 + " end.")
+    await ann.settle()
+    assert (await ann.sharing.hub.conversation(team.id, at)).n_messages == 4

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
-from palimpsest.domain.errors import ConversationBusy
+from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
@@ -52,13 +52,19 @@ class Following:
                     return
                 if view.frames:
                     turn, last = view.frames[-1].turn, view.frames[-1].seq
-                    yield [_shown(TurnId(each.turn), each.body) for each in view.frames if each.turn == turn]
+                    found = [_shown(TurnId(each.turn), each.body) for each in view.frames if each.turn == turn]
+                    if shown := [each for each in found if each is not None]:
+                        yield shown
                 if view.head_seq != seq:
-                    with contextlib.suppress(ConversationBusy):  # a turn that runs here; its end comes first
+                    with contextlib.suppress(PalimpsestError):  # such as a turn that runs here; its end comes first
                         await self.sharing.pull(self.conversation_id)
                         seq = view.head_seq
 
 
-def _shown(turn_id: TurnId, body: str) -> Shown:
-    kind, text, name = json.loads(body)
+def _shown(turn_id: TurnId, body: str) -> Shown | None:
+    """None for a frame of another form: a member may push what he likes."""
+    try:
+        kind, text, name = json.loads(body)
+    except (ValueError, TypeError, RecursionError):
+        return None
     return Shown(turn_id, str(kind), str(text), None if name is None else str(name))

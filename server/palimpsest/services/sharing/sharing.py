@@ -41,6 +41,8 @@ from palimpsest_hub.records import Lease, Member, NewConversation, Replica, Team
 log = logging.getLogger(__name__)
 
 _PULL_AT_ONCE: Final = 500
+_SHARED_NO_LONGER: Final = ("not_shared", "unshared", "forbidden")
+"""Kinds of refusals."""
 _TRIES: Final = 5
 """How often a writer takes in what others wrote meanwhile, before it gives up."""
 
@@ -194,7 +196,12 @@ class Sharing:
         n_taken = 0
         while (standing := await self.store.read(shared.standing, conversation_id)) is not None:
             with told():
-                entries = await self.hub.entries(standing.team, conversation_id, standing.hub_seq, _PULL_AT_ONCE)
+                try:
+                    entries = await self.hub.entries(standing.team, conversation_id, standing.hub_seq, _PULL_AT_ONCE)
+                except HubRefused as refused:
+                    if refused.kind not in _SHARED_NO_LONGER:
+                        raise
+                    entries = []
             if not entries:
                 if n_taken == 0 and await self._is_gone(standing, conversation_id):
                     await self.store.run(shared.detach, conversation_id)
@@ -224,7 +231,7 @@ class Sharing:
         try:
             return (await self.hub.conversation(standing.team, conversation_id)).is_unshared
         except HubRefused as refused:
-            return refused.kind in ("not_shared", "unshared", "forbidden")
+            return refused.kind in _SHARED_NO_LONGER
         except HubUnreachable:
             return False
 
@@ -287,13 +294,14 @@ class Sharing:
         for _ in range(_TRIES):
             if (standing := await self.store.read(shared.standing, conversation_id)) is None:
                 return None
-            mine, _ = await self.store.run(turns.take, self.store.writer(utc_now()), conversation_id, holder)
+            mine = await self._take_here(conversation_id, holder)
             theirs: Lease | None = None
             try:
                 with told():
-                    theirs = await self.hub.lease(
-                        standing.team, conversation_id, await self.store_id(), holder, self.lease_s
-                    )
+                    theirs = await self._lease(standing, conversation_id, holder)
+                if theirs is None:  # it is this store's alone from now on
+                    await self._give_back(mine, None)
+                    return None
                 now = await self.store.read(shared.standing, conversation_id)
                 if now is not None and now.hub_seq == theirs.head_seq:
                     return Taken(mine, theirs, theirs.n_messages)
@@ -308,6 +316,30 @@ class Sharing:
                 )
             await self.pull(conversation_id)
         raise ConversationBusy("others, who write here all the time,")
+
+    async def _lease(self, standing: Standing, conversation_id: ConversationId, holder: str) -> Lease | None:
+        """The hub's lease; None for a conversation that is shared no longer, which is noted."""
+        try:
+            return await self.hub.lease(standing.team, conversation_id, await self.store_id(), holder, self.lease_s)
+        except HubRefused as refused:
+            if refused.kind not in _SHARED_NO_LONGER or not await self._is_gone(standing, conversation_id):
+                raise
+            await self.store.run(shared.detach, conversation_id)
+            return None
+
+    async def _take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
+        """The store's own lease; given back at once when the caller was cancelled while it was being taken."""
+        taking = asyncio.ensure_future(
+            self.store.run(turns.take, self.store.writer(utc_now()), conversation_id, holder)
+        )
+        try:
+            mine, _ = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with contextlib.suppress(PalimpsestError):
+                mine, _ = await taking
+                await self.store.run(leases.release, mine)
+            raise
+        return mine
 
     @contextlib.asynccontextmanager
     async def _taken(self, conversation_id: ConversationId, holder: str) -> AsyncIterator[Taken]:

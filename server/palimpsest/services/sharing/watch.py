@@ -41,7 +41,8 @@ class Watch:
         teams = await self.sharing.store.read(shared.shared_ids)
         for team in sorted(set(teams.values())):
             with told():
-                heads = {each.id: each.head_seq for each in await self.sharing.hub.conversations(team)}
+                found = await self.sharing.hub.conversations(team)
+            heads = {each.id: each.head_seq for each in found if not each.is_unshared}
             for conversation_id in [each for each, of_team in teams.items() if of_team == team]:
                 await self._look_at(conversation_id, heads.get(conversation_id, -1))
 

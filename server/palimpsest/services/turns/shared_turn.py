@@ -16,7 +16,7 @@ from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.services.events import ConversationChanged, FolderEvent
 from palimpsest.services.turns.running import RunningTurn
 
-_MOST_CHARS: Final = 8_000
+_MOST_CHARS: Final = 4_000
 """Of one frame."""
 _TOOLS: Final = (EventType.TOOL_CALL, EventType.TOOL_START, EventType.TOOL_RESULT, EventType.DONE)
 
@@ -38,7 +38,7 @@ class Frames:
                 self._text += event.text
             elif event.type in _TOOLS:
                 frames += self._said(is_all=event.type is EventType.DONE)
-                frames.append(json.dumps([event.type.value, "", event.name]))
+                frames.append(json.dumps([event.type.value, "", event.name], ensure_ascii=False))
                 if event.type is EventType.DONE:
                     self._text, self._n_said = "", 0
         return frames + self._said(is_all=False)
@@ -48,7 +48,7 @@ class Frames:
         end = len(whole) if is_all else max(whole.rfind(" "), whole.rfind("\n")) + 1
         new, self._n_said = whole[self._n_said : end], max(self._n_said, end)
         return [
-            json.dumps([EventType.TEXT.value, new[at : at + _MOST_CHARS], None])
+            json.dumps([EventType.TEXT.value, new[at : at + _MOST_CHARS], None], ensure_ascii=False)
             for at in range(0, len(new), _MOST_CHARS)
         ]
 

@@ -29,7 +29,7 @@ from palimpsest.storage.sharing import outgoing, shared
 from palimpsest.storage.sharing.shared import Unsound
 from palimpsest.storage.sql import execute
 
-_INVALID: Final = (ValueError, TypeError, KeyError)
+_INVALID: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
 _KNOWN_KINDS: Final = (EntryKind.TURN, EntryKind.HIDDEN, EntryKind.SUMMARY)
 
 
