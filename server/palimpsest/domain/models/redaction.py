@@ -140,7 +140,7 @@ def redact_context(context: PreparedContext) -> PreparedContext:
     """The request without secrets. The proof that it fits still holds: a placeholder is shorter than the secret, or a
     few tokens long, which the buffer below the limit allows for."""
     segments = tuple(
-        replace(segment, contents=tuple(map(redact_content, segment.contents))) for segment in context.segments
+        segment._replace(contents=tuple(map(redact_content, segment.contents))) for segment in context.segments
     )
     return replace(context, system=redact(context.system), segments=segments)
 
