@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.transfer.file_format import encode
-from palimpsest.machine import machine, utc_now
+from palimpsest.machine import utc_now
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.transfer import Outcome, Transfers
+from palimpsest.services.workspace.repository import first_commit
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.directory import DATABASE_NAME
@@ -29,8 +27,6 @@ from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.maintenance.folder_identity import TOO_LONG, FolderIdentity
 from palimpsest.storage.store import Store, open_store
-
-_GIT_TIMEOUT_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,25 +172,8 @@ def _in_order(records: list[ConversationRecord]) -> list[ConversationRecord]:
 
 
 def _first_commit(root: Path, environ: Mapping[str, str]) -> str:
-    """The first commit; empty when there is no repository, no git, or no commit."""
-    git = shutil.which("git", path=environ.get("PATH"))
-    if git is None or not (root / ".git").exists():
-        return ""
-    # No transport is allowed, whatever the repository says: missing objects are not fetched.
-    quiet = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    kept = {name: environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in environ}
+    """The first commit; empty when the folder is no repository's top, there is no git, or no commit; or `TOO_LONG`."""
     try:
-        found = machine.run_program(
-            [git, "-C", str(root), "rev-list", "--max-parents=0", "HEAD"],
-            env=kept | quiet,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_TIMEOUT_S,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
+        return first_commit(root, environ) if (root / ".git").exists() else ""
+    except TimeoutError:
         return TOO_LONG
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    commits = found.stdout.decode("ascii", "replace").split()
-    return min(commits, default="")
