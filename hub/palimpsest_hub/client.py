@@ -19,6 +19,7 @@ from palimpsest_hub.records import (
     FactChange,
     Frame,
     Head,
+    Identity,
     Lease,
     LiveView,
     Member,
@@ -44,7 +45,8 @@ _IS_HELD: Final = "lease_store IS NOT NULL AND lease_until > clock_timestamp()"
 
 class Hub:
     """A member's way to a hub. Every call raises HubRefused when the hub says no, and HubUnreachable when it does not
-    answer. Calls go one after another over one connection; each follower has one of its own."""
+    answer. Calls that write go one after another over one connection, those that read over a second one, so that a
+    turn does not wait while much is taken in; each follower has one of its own."""
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class Hub:
         """`password`: of the login; None leaves it to libpq (`PGPASSFILE`). `token`: of the member, where members share
         a login. `listen_address`: past a pooler that gives no sessions; None for the same address."""
         self._calls = Connection(address, password, token, timeout_s)
+        self._reads = Connection(address, password, token, timeout_s)
         self._listen_address, self._password = listen_address or address, password
 
     async def __aenter__(self) -> Self:
@@ -70,31 +73,36 @@ class Hub:
 
     async def aclose(self) -> None:
         await self._calls.close()
+        await self._reads.close()
 
     # Who is who
 
-    async def incarnation(self) -> str:
-        """Another id after the hub was restored from a backup."""
-        ((found,),) = await self._calls.rows("SELECT id::text FROM hub.incarnation")
-        return str(found)
+    async def identity(self) -> Identity:
+        """Which hub this is, and who asks. Raises HubRefused `token`, as `me`."""
+        ((hub, incarnation, me),) = await self._reads.rows(
+            "SELECT hub::text, id::text, hub.me()::text FROM hub.incarnation"
+        )
+        if me is None:
+            raise _unknown_member()
+        return Identity(hub, incarnation, me)
 
     async def me(self) -> str:
         """The caller's id. Raises HubRefused `token` for a login or token that the hub does not know."""
-        ((found,),) = await self._calls.rows("SELECT hub.me()::text")
+        ((found,),) = await self._reads.rows("SELECT hub.me()::text")
         if found is None:
-            raise HubRefused("token", "The hub does not know this login or token, or it has expired.")
+            raise _unknown_member()
         return str(found)
 
     async def teams(self) -> list[Team]:
         query = """SELECT id::text, name, role FROM hub.team JOIN hub.membership ON team = id
             WHERE member = hub.me() AND role <> 'left' ORDER BY name"""
-        return [Team(*row) for row in await self._calls.rows(query)]
+        return [Team(*row) for row in await self._reads.rows(query)]
 
     async def members(self, team: str) -> list[Member]:
         """With those who have left, by name."""
         query = """SELECT id::text, name, role FROM hub.member JOIN hub.membership ON member = id
             WHERE team = %s ORDER BY name"""
-        return [Member(*row) for row in await self._calls.rows(query, team)]
+        return [Member(*row) for row in await self._reads.rows(query, team)]
 
     async def set_membership(self, team: str, member: str, role: RoleInTeam) -> None:
         """An admin of the team may; every member may leave."""
@@ -115,21 +123,22 @@ class Hub:
 
     async def conversations(self, team: str) -> list[SharedConversation]:
         """All of a team's, with those no longer shared; the first created first."""
-        return await self._conversations("WHERE team = %s ORDER BY created_at, id", team)
+        return await self._conversations("WHERE team = %s ORDER BY created_at, c.id", team)
 
     async def conversation(self, team: str, conversation: str) -> SharedConversation:
         """Raises HubRefused `not_shared` when it is not there, or not for this member."""
-        found = await self._conversations("WHERE team = %s AND id = %s", team, conversation)
+        found = await self._conversations("WHERE team = %s AND c.id = %s", team, conversation)
         if not found:
             raise HubRefused("not_shared", "This conversation is not shared with you.")
         return found[0]
 
     async def _conversations(self, where: str, *arguments: object) -> list[SharedConversation]:
-        query = f"""SELECT team::text, id, parent, fork_message_id, title, model, created_at, channel, head_seq,
+        query = f"""SELECT team::text, c.id, parent, fork_message_id, title, model, created_at, channel, head_seq,
             next_message_id, unshared_at IS NOT NULL, owner::text, repository::text, format, head_digest,
-            CASE WHEN {_IS_HELD} THEN lease_member::text END, CASE WHEN {_IS_HELD} THEN lease_holder END
-            FROM hub.conversation {where}"""
-        return [SharedConversation(*row) for row in await self._calls.rows(query, *arguments)]
+            CASE WHEN {_IS_HELD} THEN lease_member::text END, CASE WHEN {_IS_HELD} THEN lease_holder END,
+            i.hub::text, i.id::text, hub.me()::text
+            FROM hub.conversation c, hub.incarnation i {where}"""
+        return [SharedConversation(*row) for row in await self._reads.rows(query, *arguments)]
 
     # Writing
 
@@ -178,12 +187,12 @@ class Hub:
     async def entries(self, team: str, conversation: str, after: int, limit: int = 500) -> list[Entry]:
         """The entries behind seq `after`, in order."""
         query = """SELECT seq, kind, key, author::text, format, body, message_id, said_at, turn, content_digest, digest,
-            role, digest_version FROM hub.entry
+            role, digest_version, gone FROM hub.entry
             WHERE team = %s AND conversation = %s AND seq > %s ORDER BY seq LIMIT %s"""
-        rows = await self._calls.rows(query, team, conversation, after, limit)
+        rows = await self._reads.rows(query, team, conversation, after, limit)
         return [
-            Entry(seq, kind, key, author, form, body, MessageEntry(*said) if said[0] is not None else None)
-            for seq, kind, key, author, form, body, *said in rows
+            Entry(seq, kind, key, author, form, body, MessageEntry(*said) if said[0] is not None else None, gone)
+            for seq, kind, key, author, form, body, *said, gone in rows
         ]
 
     async def live(self, team: str, conversation: str, turn: str = "", after: int = 0) -> LiveView:
@@ -193,7 +202,7 @@ class Hub:
             FROM hub.conversation c LEFT JOIN hub.live l ON l.team = c.team AND l.conversation = c.id
                 AND l.epoch = c.epoch AND (l.turn <> %s OR l.seq > %s)
             WHERE c.team = %s AND c.id = %s AND c.unshared_at IS NULL ORDER BY l.turn, l.seq"""
-        rows = await self._calls.rows(query, turn, after, team, conversation)
+        rows = await self._reads.rows(query, turn, after, team, conversation)
         if not rows:
             raise HubRefused("not_shared", "This conversation is not shared with you.")
         frames = tuple(Frame(*row[3:]) for row in rows if row[3] is not None)
@@ -201,12 +210,12 @@ class Hub:
 
     async def seen(self, team: str, conversation: str, store: str, seq: int) -> None:
         """Tell the team how far a store has come."""
-        await self._calls.call("seen", team, conversation, store, seq)
+        await self._reads.call("seen", team, conversation, store, seq)
 
     async def replicas(self, team: str, conversation: str) -> list[Replica]:
         query = f"""SELECT store, member::text, applied_seq, {_TIME.format("seen_at")} FROM hub.replica
             WHERE team = %s AND conversation = %s ORDER BY store"""
-        return [Replica(*row) for row in await self._calls.rows(query, team, conversation)]
+        return [Replica(*row) for row in await self._reads.rows(query, team, conversation)]
 
     async def wakings(self, channel: str, poll_s: float | None = None) -> AsyncGenerator[None]:
         """Yield when it is time to look: at once, when the channel was notified, and every 15 s in any case. With
@@ -256,7 +265,11 @@ class Hub:
         """The changes behind seq `after`, in order: the newest of each fact."""
         query = """SELECT seq, key, standing, author::text, body FROM hub.fact
             WHERE team = %s AND repository = %s AND seq > %s ORDER BY seq LIMIT %s"""
-        return [FactChange(*row) for row in await self._calls.rows(query, team, repository, after, limit)]
+        return [FactChange(*row) for row in await self._reads.rows(query, team, repository, after, limit)]
+
+
+def _unknown_member() -> HubRefused:
+    return HubRefused("token", "The hub does not know this login or token, or it has expired.")
 
 
 def _to_json(entry: NewEntry) -> dict[str, object]:

@@ -15,6 +15,18 @@ RoleInTeam = Literal["reader", "writer", "admin", "left"]
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Which hub it is, and who asks."""
+
+    hub: str
+    """The same for ever."""
+    incarnation: str
+    """Another one after the hub was restored from a backup."""
+    me: str
+    """The member's id."""
+
+
+@dataclass(frozen=True, slots=True)
 class Team:
     """A team of the caller."""
 
@@ -58,6 +70,7 @@ class Lease:
     head_seq: int
     n_messages: int
     head_digest: str | None
+    incarnation: str
 
 
 @dataclass(frozen=True, slots=True)

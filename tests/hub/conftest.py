@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
-from tests.hub.lab import Lab, owning
+from tests.hub.lab import Lab, TestTeam, owning
+from tests.hub.machines import Machine, open_machine
 from tests.hub.postgres import running
 
 from palimpsest_hub import administration
@@ -56,3 +59,15 @@ async def lab(hub_address: str, gate: administration.Login, owner: psycopg.Conne
     yield lab
     for hub in lab.open_hubs:
         await hub.aclose()
+
+
+@pytest.fixture
+async def team(lab: Lab) -> TestTeam:
+    return lab.team(ann="writer", bob="writer")
+
+
+@pytest.fixture
+async def machines(team: TestTeam, tmp_path: Path) -> AsyncIterator[list[Machine]]:
+    """Of ann and bob."""
+    async with AsyncExitStack() as stack:
+        yield [await open_machine(name, team, tmp_path / name, stack) for name in ("ann", "bob")]

@@ -58,11 +58,11 @@ def test_a_database_without_a_hub_is_told(postgres: str) -> None:
 
 async def test_a_restored_hub_has_another_incarnation(lab: Lab) -> None:
     team = lab.team(ann="reader")
-    before = await team.hub("ann").incarnation()
+    before = await team.hub("ann").identity()
     set_up(lab.admin)
-    assert await team.hub("ann").incarnation() == before
+    assert await team.hub("ann").identity() == before
     set_up(lab.admin, is_restored=True)
-    assert await team.hub("ann").incarnation() != before
+    assert await team.hub("ann").identity() != before
 
 
 async def test_a_member_comes_by_token_or_login_and_goes(lab: Lab) -> None:

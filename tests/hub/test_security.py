@@ -191,8 +191,8 @@ async def test_a_token_does_not_outlive_its_transaction(lab: Lab) -> None:
     team, _ = await filled(lab)
     bob = team.hub("bob")
     assert len(await bob.conversations(team.id)) == 1
-    assert bob._calls._connection is not None
-    cursor = await bob._calls._connection.execute("SELECT coalesce(current_setting('hub.token', true), ''), hub.me()")
+    assert bob._reads._connection is not None
+    cursor = await bob._reads._connection.execute("SELECT coalesce(current_setting('hub.token', true), ''), hub.me()")
     assert await cursor.fetchone() == ("", None)
 
 

@@ -4,107 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
-from tests.hub.lab import Lab, TestTeam
-from tests.services.scripted import Bench, open_bench, says
+from tests.hub.lab import TestTeam
+from tests.hub.machines import Machine, assert_same, share
+from tests.services.scripted import says
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest
-from palimpsest.domain.messages import ConversationId, MessageId, user_message
+from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.provider import TextDelta
-from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import EntryKind, NewEntry
-from palimpsest.services.conversation.documents import ChatDocuments
-from palimpsest.services.conversation.pending_work import do_pending_work
-from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import MovedApart
-from palimpsest.services.maintenance.health import examine
 from palimpsest.services.sharing.following import Following
-from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
-from palimpsest.storage.conversation import conversations, message_log
-from palimpsest.storage.maintenance.health import Verdict
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sharing import outgoing, shared
 from palimpsest_hub.errors import HubUnreachable
-
-
-@dataclass(slots=True)
-class Machine:
-    """A member's store with a session, and its way to the hub."""
-
-    name: str
-    bench: Bench
-    sharing: Sharing
-
-    async def ask(self, text: str, answer: str) -> str:
-        self.bench.provider.replies.append(says(answer))
-        return await self.bench.ask(text)
-
-    async def settle(self) -> None:
-        """Until what a turn that has ended still pushes is pushed."""
-        await asyncio.gather(*list(self.sharing.closing.values()))
-
-    async def texts(self, conversation_id: ConversationId | None = None) -> list[str]:
-        at = conversation_id or self.bench.conversation_id
-        return [each.content.text for each in await self.bench.store.read(message_log.read, at, 0)]
-
-    async def assert_sound(self) -> None:
-        await do_pending_work(self.bench.store)
-        report = await examine(self.bench.store.directory)
-        # The bench keeps its vocabularies beside the store.
-        found = [each for each in report.findings if each.check != "permissions" and each.verdict is not Verdict.OK]
-        assert found == []
-
-
-@pytest.fixture
-async def team(lab: Lab) -> TestTeam:
-    return lab.team(ann="writer", bob="writer")
-
-
-@pytest.fixture
-async def machines(team: TestTeam, tmp_path: Path) -> AsyncIterator[list[Machine]]:
-    async with AsyncExitStack() as stack:
-        found = []
-        for name in ("ann", "bob"):
-            bench = await open_bench(tmp_path / name)
-            folder = bench.session.folder
-            stack.push_async_callback(folder.close)
-            contexts = bench.session.contexts
-            documents = ChatDocuments(folder.store.directory, folder.store)
-            purges = Purging(contexts, folder.listeners, documents)
-            cleaner = Cleaner(f"/home/{name}/heron", f"/home/{name}")
-            sharing = Sharing(team.hub(name), contexts, folder.listeners, purges, cleaner)
-            turns = bench.session.turns
-            turns.services = replace(turns.services, sharing=sharing)
-            found.append(Machine(name, bench, sharing))
-        yield found
-
-
-async def share(machines: list[Machine], team: TestTeam) -> ConversationId:
-    """A conversation of a question and an answer, which both have."""
-    ann, bob = machines
-    await ann.ask("Where does the heron stand?", "In the reeds.")
-    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
-    bob.bench.conversation_id = await bob.sharing.open(team.id, at)
-    return at
-
-
-async def assert_same(machines: list[Machine], at: ConversationId) -> None:
-    for machine in machines:
-        await machine.settle()
-        await machine.sharing.reconcile(at)
-    for machine in machines:
-        await machine.sharing.pull(at)
-    one, two = [await machine.bench.store.read(message_log.read, at, 0) for machine in machines]
-    assert one == two
-    for machine in machines:
-        await machine.assert_sound()
 
 
 async def test_each_goes_on_where_the_other_stopped(machines: list[Machine], team: TestTeam) -> None:
@@ -235,7 +152,7 @@ async def test_what_two_wrote_at_once_is_all_kept_and_the_later_moves_apart(
 async def test_a_purge_reaches_the_other_and_the_hub(machines: list[Machine], team: TestTeam) -> None:
     ann, bob = machines
     at = await share(machines, team)
-    await ann.sharing.purge(at, MessageId(0), MessageId(2))
+    await ann.purge(at, 0, 2)
     await bob.sharing.pull(at)
     for machine in machines:
         assert await machine.texts() == ["", ""]

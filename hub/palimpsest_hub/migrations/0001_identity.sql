@@ -6,8 +6,11 @@ CREATE SCHEMA hub;
 REVOKE ALL ON SCHEMA hub FROM PUBLIC;
 
 CREATE TABLE hub.migration (version int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
--- Another id after a restore, so that a store notices that entries may be gone.
-CREATE TABLE hub.incarnation (id uuid PRIMARY KEY DEFAULT gen_random_uuid());
+-- `hub` is this hub's id for ever. `id` is another one after a restore, so that a store notices that entries may be gone.
+CREATE TABLE hub.incarnation (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    hub uuid NOT NULL DEFAULT gen_random_uuid()
+);
 INSERT INTO hub.incarnation DEFAULT VALUES;
 
 CREATE TABLE hub.team (

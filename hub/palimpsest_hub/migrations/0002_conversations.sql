@@ -85,7 +85,8 @@ BEGIN
 END
 $$;
 
--- Begins to share a conversation. Sharing it again changes nothing.
+-- Begins to share a conversation. Sharing it again changes nothing. The log of a fork begins with the purges of what it
+-- begins with, so that no store pushes what it made of purged words before it heard of that.
 CREATE FUNCTION hub.share(
     p_team uuid, p_conversation text, p_repository uuid, p_parent text, p_fork int, p_title text, p_model text, p_at text
 ) RETURNS void
@@ -99,6 +100,7 @@ BEGIN
     IF p_parent IS NULL AND p_fork <> 0 THEN
         PERFORM hub.refuse('malformed', 'A conversation without a parent begins with message 0.');
     ELSIF p_parent IS NOT NULL THEN  -- chained to a message that is here
+        PERFORM FROM hub.conversation WHERE team = p_team AND id = p_parent FOR SHARE;  -- no purge meanwhile
         SELECT digest, digest_version INTO before, version FROM hub.entry
         WHERE team = p_team AND conversation = p_parent AND kind = 'message' AND message_id = p_fork - 1;
         IF before IS NULL THEN
@@ -111,6 +113,13 @@ BEGIN
             p_fork, before, version)
     ON CONFLICT DO NOTHING;
     IF FOUND THEN
+        INSERT INTO hub.entry (team, conversation, seq, kind, key, author, format, body)
+        SELECT p_team, p_conversation, row_number() OVER (ORDER BY seq), kind, key, author, e.format, body
+        FROM hub.entry e WHERE team = p_team AND conversation = p_parent AND kind = 'purge'
+            AND (body::json ->> 0)::int < p_fork;
+        UPDATE hub.conversation SET
+            head_seq = (SELECT count(*) FROM hub.entry WHERE team = p_team AND conversation = p_conversation)
+        WHERE team = p_team AND id = p_conversation;
         INSERT INTO hub.audit (team, member, action, subject) VALUES (p_team, hub.me(), 'share', p_conversation);
         RETURN;
     END IF;
@@ -127,7 +136,7 @@ $$;
 -- take it; the epoch says which store's writes count.
 CREATE FUNCTION hub.lease(
     p_team uuid, p_conversation text, p_store text, p_holder text, p_format int, p_seconds int DEFAULT 30
-) RETURNS TABLE (epoch bigint, head_seq bigint, next_message_id int, head_digest text)
+) RETURNS TABLE (epoch bigint, head_seq bigint, next_message_id int, head_digest text, incarnation text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c hub.conversation := hub.locked(p_team, p_conversation, p_store, NULL);
@@ -150,7 +159,7 @@ BEGIN
     WHERE t.team = p_team AND t.id = p_conversation;
     DELETE FROM hub.live WHERE team = p_team AND conversation = p_conversation;
     PERFORM pg_notify(c.channel, '');
-    RETURN QUERY SELECT c.epoch + 1, c.head_seq, c.next_message_id, c.head_digest;
+    RETURN QUERY SELECT c.epoch + 1, c.head_seq, c.next_message_id, c.head_digest, i.id::text FROM hub.incarnation i;
 END
 $$;
 

@@ -140,14 +140,18 @@ BEGIN
 END
 $$;
 
--- Takes the text of messages [p_start, p_end) out of the hub, with every summary and title, which may speak of them.
--- The digests stay. The entry that is added tells every store to do the same. Answers the seq of that entry.
+-- Takes the text of messages [p_start, p_end) out of the hub, with every summary and title, which may speak of them,
+-- of this conversation and of the forks that begin with some of them. The digests stay. An entry that is added to each
+-- of their logs tells every store to do the same. While somebody writes in such a fork, the purge has to wait: what he
+-- pushes was made before it. Answers the seq of the entry of the conversation itself.
 CREATE FUNCTION hub.purge(
     p_team uuid, p_conversation text, p_store text, p_epoch bigint, p_start int, p_end int
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c hub.conversation := hub.locked(p_team, p_conversation, p_store, coalesce(p_epoch, -1));
+    f hub.conversation;
+    fork text;
 BEGIN
     IF (c.fork_message_id <= p_start AND p_start < p_end AND p_end <= c.next_message_id) IS NOT TRUE THEN
         PERFORM hub.refuse('malformed', 'There are no such messages in this conversation.');
@@ -158,16 +162,48 @@ BEGIN
         PERFORM hub.refuse('forbidden', 'Only their author, the owner of the conversation or an admin may purge messages.');
     END IF;
     UPDATE hub.entry SET body = NULL, gone = 'purged' WHERE team = p_team AND conversation = p_conversation
-        AND (kind = 'message' AND message_id >= p_start AND message_id < p_end OR kind IN ('summary', 'title'));
-    INSERT INTO hub.entry (team, conversation, seq, kind, key, author, format, body)
-    VALUES (p_team, p_conversation, c.head_seq + 1, 'purge', p_start || '-' || p_end || '@' || c.head_seq, hub.me(),
-            c.format, json_build_array(p_start, p_end)::text);
-    UPDATE hub.conversation SET head_seq = c.head_seq + 1, title = '' WHERE team = p_team AND id = p_conversation;
-    DELETE FROM hub.live WHERE team = p_team AND conversation = p_conversation;
+        AND kind = 'message' AND message_id >= p_start AND message_id < p_end;
+    PERFORM hub.forget_derived(c, p_start, p_end, p_conversation);
+    FOR fork IN
+        WITH RECURSIVE below AS (
+            SELECT id, fork_message_id AS shared FROM hub.conversation
+            WHERE team = p_team AND parent = p_conversation AND fork_message_id > p_start
+            UNION
+            SELECT n.id, least(n.fork_message_id, b.shared) FROM below b JOIN hub.conversation n
+                ON n.team = p_team AND n.parent = b.id AND least(n.fork_message_id, b.shared) > p_start
+        ) SELECT DISTINCT id FROM below ORDER BY id
+    LOOP
+        SELECT * INTO f FROM hub.conversation WHERE team = p_team AND id = fork FOR UPDATE;
+        IF f.unshared_at IS NULL AND f.lease_store IS NOT NULL AND f.lease_until > clock_timestamp() THEN
+            PERFORM hub.refuse('busy', (SELECT name FROM hub.member WHERE id = f.lease_member)
+                || ' is writing in a fork that has the same messages: ' || f.lease_holder || '.', f.lease_until);
+        ELSIF f.unshared_at IS NULL THEN
+            PERFORM hub.forget_derived(f, p_start, p_end, p_conversation);
+        END IF;
+    END LOOP;
     INSERT INTO hub.audit (team, member, action, subject, detail)
     VALUES (p_team, hub.me(), 'purge', p_conversation, p_start || '-' || p_end);
-    PERFORM pg_notify(c.channel, '');
     RETURN c.head_seq + 1;
+END
+$$;
+
+-- What a purge does to the conversation p_c, whose row is locked: p_conversation holds the messages. Who held a lease
+-- that has ended writes no more under it.
+CREATE FUNCTION hub.forget_derived(p_c hub.conversation, p_start int, p_end int, p_conversation text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE hub.entry SET body = NULL, gone = 'purged'
+    WHERE team = p_c.team AND conversation = p_c.id AND kind IN ('summary', 'title');
+    INSERT INTO hub.entry (team, conversation, seq, kind, key, author, format, body)
+    VALUES (p_c.team, p_c.id, p_c.head_seq + 1, 'purge', p_start || '-' || p_end || '@' || p_c.head_seq, hub.me(),
+            p_c.format, json_build_array(p_start, p_end, p_conversation)::text);
+    UPDATE hub.conversation SET
+        head_seq = p_c.head_seq + 1, title = '',
+        epoch = epoch + CASE WHEN id = p_conversation THEN 0 ELSE 1 END,
+        lease_store = CASE WHEN id = p_conversation THEN lease_store END
+    WHERE team = p_c.team AND id = p_c.id;
+    DELETE FROM hub.live WHERE team = p_c.team AND conversation = p_c.id;
+    PERFORM pg_notify(p_c.channel, '');
 END
 $$;
 

@@ -208,10 +208,12 @@ class Composer:
             return
         from palimpsest.services.sharing.sharing import Sharing
         from palimpsest.services.sharing.watch import Watch
+        from palimpsest.storage.sharing.shared import Terms
 
-        cleaner = Cleaner(folder.root.as_posix(), Path.home().as_posix(), settings.hub.share_tool_results)
+        cleaner = Cleaner(folder.root.as_posix(), Path.home().as_posix())
+        terms = Terms(cleaner, settings.hub.share_tool_results)
         purges = Purging(contexts, folder.listeners, folder.documents)
-        sharing = Sharing(hub, contexts, folder.listeners, purges, cleaner)
+        sharing = Sharing(hub, contexts, folder.listeners, purges, terms)
         folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s))
 
     async def _models(

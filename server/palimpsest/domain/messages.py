@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Literal, NewType
+from typing import Any, Final, Literal, NewType, assert_never
 
 MessageId = NewType("MessageId", int)
 """0, 1, 2, … within a conversation, without gaps, never reused."""
@@ -146,6 +146,27 @@ class Content:
         parts = tuple(_PART_TYPES[part["type"]](**part) for part in value["parts"])
         status = MessageStatus(value["status"])
         return cls(Role(value["role"]), parts, status, tuple(value.get("notes", ())))
+
+
+def map_texts(content: Content, change: Callable[[str], str]) -> Content:
+    """The message with `change` made to each of its texts; the same object when nothing changed. Opaque parts stay as
+    they are: a service accepts them unchanged, or not at all."""
+    parts = tuple(_map_part(part, change) for part in content.parts)
+    return content if parts == content.parts else replace(content, parts=parts)
+
+
+def _map_part(part: Part, change: Callable[[str], str]) -> Part:
+    match part:
+        case TextPart() | ReasoningPart() | ToolResultPart():
+            return replace(part, text=change(part.text))
+        case ToolCallPart():
+            return replace(part, arguments=change(part.arguments))
+        case AttachmentPart():
+            return replace(part, label=change(part.label), text=change(part.text))
+        case OpaquePart():
+            return part
+        case _:
+            assert_never(part)
 
 
 def canonical_json(value: Any) -> str:

@@ -8,6 +8,7 @@ nobody goes around it is checked: `server/ruff.toml` bans the modules, and names
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import time
 import uuid
@@ -29,6 +30,8 @@ class Machine:
     """For how long something took."""
     new_id: Callable[[], str] = lambda: uuid.uuid4().hex
     """One that nobody else has: 32 hexadecimal digits."""
+    host: Callable[[], str] = platform.node
+    """The name of the computer in its network."""
     call_thread: Callable[[str], CallThread] = CallThread
     """A thread, by its name, that carries out calls one after the other."""
     run_program: Callable[..., subprocess.CompletedProcess[Any]] = subprocess.run

@@ -266,6 +266,9 @@ class Injection(_Base):
 
 class SharedConversation(_Base):
     conversation = TextField(primary_key=True)
+    hub = TextField()
+    incarnation = TextField()
+    member = TextField()
     team = TextField()
     channel = TextField()
     hub_seq = IntegerField()
@@ -289,6 +292,15 @@ class MessageAuthor(_Base):
     conversation = TextField()
     message_id = IntegerField()
     member = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("conversation", "message_id")
+
+
+class StandIn(_Base):
+    conversation = TextField()
+    message_id = IntegerField()
+    content = TextField()
 
     class Meta:
         primary_key = CompositeKey("conversation", "message_id")

@@ -73,9 +73,11 @@ LEFT_OUT = {
     tables.Lease: "conversation epoch server holder acquired_at",
     tables.Injection: "id conversation turn cut_version kind text created_at message_id is_ended",
     tables.RuleMark: "conversation reader until message_ids",
-    tables.SharedConversation: "conversation team channel hub_seq n_pushed title root home shares_results",
+    tables.SharedConversation: "conversation hub incarnation member team channel hub_seq n_pushed title root home "
+    "shares_results",
     tables.SharedEntry: "conversation kind entry_key",
     tables.MessageAuthor: "conversation message_id member",
+    tables.StandIn: "conversation message_id content",
     tables.PurgeIntent: "id conversation start_message_id end_message_id",
     tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",
 }

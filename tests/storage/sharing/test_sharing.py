@@ -24,7 +24,7 @@ from palimpsest.storage.conversation.message_log import Counts
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.sharing import apart, arrivals, outgoing, shared
 from palimpsest.storage.sharing.arrivals import Diverged
-from palimpsest.storage.sharing.shared import Unsound
+from palimpsest.storage.sharing.shared import Terms, Unsound
 from palimpsest.storage.sql import execute
 from palimpsest.storage.store import Store, open_store
 from palimpsest.storage.turns import turn_records, turns
@@ -79,7 +79,7 @@ async def attach(store: Store, log: Log, *, makes: bool) -> None:
     if makes:
         await store.run(conversations.create, C, "Herons", "offline", NOW)
     header = SharedConversation("team", C, None, 0, "Herons", "offline", NOW, "channel", 0, 0, is_unshared=False)
-    await store.run(shared.attach, header, CLEANER)
+    await store.run(shared.attach, header, Terms(CLEANER))
     await pull(store, log)
 
 

@@ -13,19 +13,10 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final
 
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.messages import (
-    AttachmentPart,
-    Content,
-    OpaquePart,
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from palimpsest.domain.messages import Content, map_texts
 
 _REMEMBERED: Final = 8_192
 """The number of texts remembered to hold no secret: a conversation sends the same texts with every request."""
@@ -132,8 +123,7 @@ def redact(text: str) -> str:
 
 def redact_content(content: Content) -> Content:
     """The message without secrets; the same object when there are none."""
-    parts = tuple(map(_redact_part, content.parts))
-    return content if parts == content.parts else replace(content, parts=parts)
+    return map_texts(content, redact)
 
 
 def redact_context(context: PreparedContext) -> PreparedContext:
@@ -143,17 +133,3 @@ def redact_context(context: PreparedContext) -> PreparedContext:
         segment._replace(contents=tuple(map(redact_content, segment.contents))) for segment in context.segments
     )
     return replace(context, system=redact(context.system), segments=segments)
-
-
-def _redact_part(part: Part) -> Part:
-    match part:
-        case TextPart() | ReasoningPart() | ToolResultPart():
-            return replace(part, text=redact(part.text))
-        case ToolCallPart():
-            return replace(part, arguments=redact(part.arguments))
-        case AttachmentPart():
-            return replace(part, label=redact(part.label), text=redact(part.text))
-        case OpaquePart():
-            return part  # a service accepts it unchanged, or not at all
-        case _:
-            assert_never(part)

@@ -6,23 +6,11 @@ shared as a copy, and the messages of a shared one are cleaned when they are sto
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import assert_never
+import re
+from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.messages import (
-    AttachmentPart,
-    Content,
-    OpaquePart,
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from palimpsest.domain.messages import Content, OpaquePart, map_texts
 from palimpsest.domain.models.redaction import redact
-
-_WITHHELD = "[This result is not shared.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +21,17 @@ class Cleaner:
     """The folder's absolute path; empty: paths stay."""
     home: str = ""
     """The home directory."""
-    shares_results: bool = True
-    """Whether results of tools are shared."""
-
     is_idle: bool = False
     """Whether nothing is taken out: for what is not shared."""
+    _places: tuple[tuple[re.Pattern[str], str], ...] = field(init=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        places = tuple(
+            (re.compile(rf"(?:{'|'.join(map(re.escape, _spellings(place)))})(?![\w-])"), name)
+            for place, name in ((self.root, "."), (self.home, "~"))
+            if len(place) > 1
+        )
+        object.__setattr__(self, "_places", places)
 
     @classmethod
     def idle(cls) -> Cleaner:
@@ -47,30 +41,22 @@ class Cleaner:
         """The text without secrets and without the places of this machine; the same text when there are none."""
         if self.is_idle:
             return text
-        for place, name in ((self.root, "."), (self.home, "~")):
-            if len(place) > 1:
-                text = text.replace(place, name)
+        for place, name in self._places:
+            text = place.sub(name, text)
         return redact(text)
 
     def content(self, content: Content) -> Content:
-        """The message without them; the same object when there is nothing to take out."""
+        """The message without them; the same object when there is nothing to take out. What a service keeps beside its
+        answer and accepts only unchanged goes as a whole, when it holds some."""
         if self.is_idle:
             return content
-        parts = tuple(_cleaned(part, self.text, shares_results=self.shares_results) for part in content.parts)
-        return content if parts == content.parts else replace(content, parts=parts)
+        kept = tuple(
+            part for part in content.parts if not isinstance(part, OpaquePart) or self.text(part.data) == part.data
+        )
+        return map_texts(content if len(kept) == len(content.parts) else replace(content, parts=kept), self.text)
 
 
-def _cleaned(part: Part, clean: Callable[[str], str], *, shares_results: bool) -> Part:
-    match part:
-        case ToolResultPart():
-            return replace(part, text=clean(part.text) if shares_results else _WITHHELD)
-        case TextPart() | ReasoningPart():
-            return replace(part, text=clean(part.text))
-        case ToolCallPart():
-            return replace(part, arguments=clean(part.arguments))
-        case AttachmentPart():
-            return replace(part, label=clean(part.label), text=clean(part.text))
-        case OpaquePart():
-            return part  # a service accepts it unchanged, or not at all
-        case _:
-            assert_never(part)
+def _spellings(place: str) -> list[str]:
+    """The path as it is written with slashes, with backslashes, and with those in JSON."""
+    windows = place.replace("/", "\\")
+    return list(dict.fromkeys([place, windows, windows.replace("\\", "\\\\")])) if ":" in place else [place]

@@ -81,6 +81,8 @@ class Entry:
     format: int
     body: str | None
     message: MessageEntry | None
+    missing: str | None = None
+    """As `Missing`; None with a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,12 @@ class SharedConversation:
     """The member who holds its lease now; None when nobody writes."""
     writes: str | None = None
     """The work for which the lease is held, such as `a turn`."""
+    hub: str = ""
+    """The hub that it is in; the same for ever."""
+    incarnation: str = ""
+    """Another one after the hub was restored from a backup."""
+    me: str = ""
+    """The member who asked."""
 
 
 def key_of(*words: str) -> str:

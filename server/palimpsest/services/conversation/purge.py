@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +36,8 @@ class Purging:
     listeners: Listeners
     documents: ChatDocuments
     """The chat documents, which editors may have saved."""
-    everywhere: Callable[[ConversationId, MessageId, MessageId], Awaitable[bool]] | None = None
-    """Purges in the hub first, and so in every store, when the conversation is shared; returns whether it is. None: no
-    hub is set up."""
+    everywhere: Callable[[Sequence[tuple[str, int, int]]], Awaitable[None]] | None = None
+    """Purges what is shared in the hub first, and so in every store: of `Scope.stretches`. None: no hub is set up."""
 
     async def purge(self, conversation_id: ConversationId, wanted: Range, *, is_confirmed: bool) -> Scope:
         """Delete the content of the messages, and everything derived from it, from every file of the store and every
@@ -61,8 +60,8 @@ class Purging:
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
         scope = await store.read(purging.find_scope, conversation_id, wanted)
-        if self.everywhere is not None and await self.everywhere(conversation_id, scope.start, scope.end):
-            return scope
+        if self.everywhere is not None:
+            await self.everywhere(scope.stretches)
         async with self.contexts.background.paused(scope.touched):  # no background work reads the words
             done = await store.run(purging.purge, store.writer(utc_now()), conversation_id, wanted)
             try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest.services.sharing.sharing import Sharing
     from palimpsest.services.sharing.watch import Watch
+
+_LAST_WAIT_S: Final = 5.0
 
 
 @dataclass(slots=True)
@@ -29,9 +31,14 @@ class FolderSharing:
         self._watching = None if watch is None else asyncio.create_task(watch.run(), name="watch the hub")
 
     async def close(self) -> None:
-        """Until what ended turns still push is pushed, or the hub is away."""
+        """Until what ended turns still push is pushed, or the hub is away, or slow: then the next opening pushes it."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
         if self.current is not None:
-            await asyncio.gather(*list(self.current.closing.values()), return_exceptions=True)
+            left = list(self.current.closing.values())
+            if left:
+                _, late = await asyncio.wait(left, timeout=_LAST_WAIT_S)
+                for each in late:
+                    each.cancel()
+                await asyncio.gather(*left, return_exceptions=True)

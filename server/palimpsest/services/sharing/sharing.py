@@ -11,38 +11,40 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.conversation.chain import content_digest
-from palimpsest.domain.errors import ConversationBusy, HubFailed, InvalidRequest, NotFound, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest, NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
-from palimpsest.domain.sharing.cleaning import Cleaner
-from palimpsest.domain.sharing.log import SharedConversation
-from palimpsest.domain.transfer.conversation import Transfer, as_copy
-from palimpsest.machine import machine, utc_now
+from palimpsest.domain.sharing.log import Entry, SharedConversation
+from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
+from palimpsest.services.sharing.copies import clean_copy, to_clean
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.sharing import apart, arrivals, outgoing, shared
-from palimpsest.storage.sharing.arrivals import Diverged
-from palimpsest.storage.sharing.shared import Standing
+from palimpsest.storage.sharing.arrivals import Diverged, TakenIn
+from palimpsest.storage.sharing.shared import Standing, Terms, Unsound
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 from palimpsest_hub.client import LEASE_S, Hub
 from palimpsest_hub.errors import HubRefused, HubUnreachable
-from palimpsest_hub.records import Lease, Member, NewConversation, Replica, Team
+from palimpsest_hub.records import Identity, Lease, Member, NewConversation, Replica, Team
 
 log = logging.getLogger(__name__)
 
 _PULL_AT_ONCE: Final = 500
 _SHARED_NO_LONGER: Final = ("not_shared", "unshared", "forbidden")
 """Kinds of refusals."""
+_ANOTHER_HUB: Final = (
+    "This conversation is shared through another hub than the one of `hub.url`, or as another member of it. Set that "
+    "one again, or go on in a fork."
+)
 _TRIES: Final = 5
 """How often a writer takes in what others wrote meanwhile, before it gives up."""
 
@@ -79,12 +81,13 @@ class Sharing:
     contexts: ContextEngine
     listeners: Listeners
     purges: Purging
-    cleaner: Cleaner
-    """Of the folder, as it is now."""
+    terms: Terms
     lease_s: int = LEASE_S
     _store_id: str = ""
     closing: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
     """What turns that have ended still have to push."""
+    _in_step: dict[ConversationId, tuple[object, ...]] = field(default_factory=dict)
+    """The stamps (`outgoing.stamp`) at which nothing was left to push."""
 
     @property
     def store(self) -> Store:
@@ -118,7 +121,7 @@ class Sharing:
         """Raises NotFound, HubIsAway, HubFailed."""
         readers = tuple(await self.readers(team))
         transfer = await self.store.read(transfers.read, conversation_id)
-        cleaned = await asyncio.to_thread(_to_clean, transfer, self.cleaner)
+        cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
         n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
         is_copy = bool(cleaned) or not await self._is_root_shared(transfer, team)
         return Plan(readers, len(transfer.messages), n_bytes, tuple(cleaned), is_copy)
@@ -131,21 +134,29 @@ class Sharing:
                 raise InvalidRequest("This conversation is shared with another team already. Share a fork of it.")
             await self.reconcile(conversation_id)
             return conversation_id
+        mine = await self._take_here(conversation_id, "sharing it")  # what is said meanwhile would not be cleaned
+        try:
+            at = await self._share(conversation_id, team)
+        finally:
+            await self.store.run(leases.release, mine)
+        await self.reconcile(at)
+        self._changed(at)
+        return at
+
+    async def _share(self, conversation_id: ConversationId, team: str) -> ConversationId:
         transfer = await self.store.read(transfers.read, conversation_id)
-        cleaned = await asyncio.to_thread(_to_clean, transfer, self.cleaner)
+        cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
         if cleaned or not await self._is_root_shared(transfer, team):
-            copy = await asyncio.to_thread(_clean_copy, transfer, self.cleaner)
+            copy = await asyncio.to_thread(clean_copy, transfer, self.terms.cleaner)
             await self.store.run(transfers.write, copy, utc_now())
             transfer = copy
         header = transfer.header
-        title = self.cleaner.text(header.title)[:300]
+        title = self.terms.cleaner.text(header.title)[:300]
         new = NewConversation(header.id, title, header.model, header.created_at, header.parent, header.fork_start)
         with told():
             await self.hub.share(team, new)
             found = await self.hub.conversation(team, header.id)
-        await self.store.run(shared.attach, found, self.cleaner)
-        await self.reconcile(header.id)
-        self._changed(header.id)
+        await self.store.run(shared.attach, found, self.terms)
         return header.id
 
     async def unshare(self, conversation_id: ConversationId) -> None:
@@ -169,7 +180,7 @@ class Sharing:
             raise NotFound("This conversation is not shared any more.")
         if found.parent is not None and await self.store.read(shared.standing, ConversationId(found.parent)) is None:
             await self.open(team, ConversationId(found.parent))
-        await self.store.run(shared.attach, found, self.cleaner)
+        await self.store.run(shared.attach, found, self.terms)
         await self.pull(conversation_id)
         self._changed(conversation_id)
         return conversation_id
@@ -190,50 +201,86 @@ class Sharing:
     async def pull(self, conversation_id: ConversationId) -> int:
         """Takes in what the hub has and the store has not; returns how many entries. Own messages that the hub never
         had, where it has others, move into a fork. When the conversation is shared no longer, it is this store's alone.
+        A hub that was restored from a backup is compared with what is here from the first entry on.
 
-        Raises ConversationBusy while somebody writes here whom that would hit, HubIsAway, HubFailed, Unsound.
+        Raises ConversationBusy while somebody writes here, HubIsAway, HubFailed, Unsound.
         """
-        n_taken = 0
+        n_taken, is_compared = 0, False
         while (standing := await self.store.read(shared.standing, conversation_id)) is not None:
-            with told():
-                try:
-                    entries = await self.hub.entries(standing.team, conversation_id, standing.hub_seq, _PULL_AT_ONCE)
-                except HubRefused as refused:
-                    if refused.kind not in _SHARED_NO_LONGER:
-                        raise
-                    entries = []
-            if not entries:
-                if n_taken == 0 and await self._is_gone(standing, conversation_id):
-                    await self.store.run(shared.detach, conversation_id)
-                    self._changed(conversation_id)
+            found = await self._in_hub(standing, conversation_id)
+            if found is None:
                 break
+            if found.incarnation != standing.incarnation or found.head_seq < standing.hub_seq:
+                await self._compare_anew(conversation_id, found)
+                continue
+            if found.head_seq == standing.hub_seq:
+                break
+            with told():
+                entries = await self.hub.entries(standing.team, conversation_id, standing.hub_seq, _PULL_AT_ONCE)
             try:
-                taken = await self.store.run(arrivals.take_in, self.store.writer(utc_now()), conversation_id, entries)
+                hub_seq = await self._take_in(conversation_id, entries)
             except Diverged as diverged:
                 await self._move_apart(conversation_id, diverged.at)
                 continue
+            except Unsound:
+                if is_compared:
+                    raise
+                is_compared = True
+                await self._compare_anew(conversation_id, found)
+                continue
             n_taken += len(entries)
+            await self._tell_seen(standing, conversation_id, hub_seq)
+            if not entries or hub_seq < entries[-1].seq:
+                break  # the rest is for a newer version
+        return n_taken
+
+    async def _compare_anew(self, conversation_id: ConversationId, found: SharedConversation) -> None:
+        """Raises ConversationBusy: what a turn that runs here pushes counts as compared."""
+
+        def compare() -> None:
+            lease, _ = turns.take(self.store.writer(utc_now()), conversation_id, arrivals.TAKING_IN)
+            shared.compare_anew(conversation_id, found)
+            leases.release(lease)
+
+        await self.store.run(compare)
+
+    async def _take_in(self, conversation_id: ConversationId, entries: Sequence[Entry]) -> int:
+        """The last entry that was taken in. Raises ConversationBusy, Diverged, Unsound."""
+
+        def follow(taken: TakenIn) -> None:
             for each in taken.changed:
                 self.contexts.forget(each)
                 self._changed(each)
-            if taken.has_purged:
-                await self.purges.finish()
-            await self._tell_seen(standing, conversation_id, taken.hub_seq)
-            if taken.hub_seq < entries[-1].seq:
-                break  # the rest is for a newer version
-        return n_taken
+
+        writer = self.store.writer(utc_now())
+        taken = await self.store.commit(lambda: arrivals.take_in(writer, conversation_id, entries), follow)
+        if taken.has_purged:
+            await self.purges.finish()
+        return taken.hub_seq
 
     async def _tell_seen(self, standing: Standing, conversation_id: ConversationId, seq: int) -> None:
         with contextlib.suppress(HubUnreachable, HubRefused):
             await self.hub.seen(standing.team, conversation_id, await self.store_id(), seq)
 
-    async def _is_gone(self, standing: Standing, conversation_id: ConversationId) -> bool:
-        try:
-            return (await self.hub.conversation(standing.team, conversation_id)).is_unshared
-        except HubRefused as refused:
-            return refused.kind in _SHARED_NO_LONGER
-        except HubUnreachable:
-            return False
+    async def _in_hub(self, standing: Standing, conversation_id: ConversationId) -> SharedConversation | None:
+        """The conversation as the hub has it; None when it is shared no longer, which is noted: it was unshared, or
+        this member has left the team. Raises HubIsAway, and HubFailed also for another hub than the one it is shared
+        through and for a member whom the hub does not know: then nothing changes."""
+        with told():
+            try:
+                found = await self.hub.conversation(standing.team, conversation_id)
+            except HubRefused as refused:
+                if refused.kind not in _SHARED_NO_LONGER:
+                    raise
+                found = None
+            identity = await self.hub.identity() if found is None else Identity(found.hub, found.incarnation, found.me)
+        if (identity.hub, identity.me) != (standing.hub, standing.member):
+            raise HubFailed(_ANOTHER_HUB)
+        if found is not None and not found.is_unshared:
+            return found
+        await self.store.run(shared.detach, conversation_id)
+        self._changed(conversation_id)
+        return None
 
     async def _move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
         def move() -> ConversationId:
@@ -267,7 +314,13 @@ class Sharing:
         """Whether something was said or done here that the hub lacks."""
         if conversation_id in self.closing:
             return False
-        return await self.store.read(outgoing.has_unpushed, conversation_id)
+        stamp = await self.store.read(outgoing.stamp, conversation_id)
+        if self._in_step.get(conversation_id) == stamp:
+            return False
+        if await self.store.read(outgoing.has_unpushed, conversation_id):
+            return True
+        self._in_step[conversation_id] = stamp
+        return False
 
     async def reconcile(self, conversation_id: ConversationId) -> bool:
         """Takes in what there is, and pushes what is left: after sharing, and after the hub was away. False when
@@ -297,41 +350,63 @@ class Sharing:
             mine = await self._take_here(conversation_id, holder)
             theirs: Lease | None = None
             try:
-                with told():
-                    theirs = await self._lease(standing, conversation_id, holder)
+                theirs = await self._lease(standing, conversation_id, holder)
                 if theirs is None:  # it is this store's alone from now on
                     await self._give_back(mine, None)
                     return None
-                now = await self.store.read(shared.standing, conversation_id)
-                if now is not None and now.hub_seq == theirs.head_seq:
+                if await self._is_on_top(theirs) and not await self._send_purges(theirs):
                     return Taken(mine, theirs, theirs.n_messages)
             except BaseException:
                 await self._give_back(mine, theirs)
                 raise
             await self._give_back(mine, theirs)
-            if now is not None and theirs.head_seq < now.hub_seq:
-                raise HubFailed(
-                    "The hub has lost what this machine has of this conversation: it may have been restored from a "
-                    "backup. Ask its administrator, or go on in a fork."
-                )
             await self.pull(conversation_id)
         raise ConversationBusy("others, who write here all the time,")
 
     async def _lease(self, standing: Standing, conversation_id: ConversationId, holder: str) -> Lease | None:
-        """The hub's lease; None for a conversation that is shared no longer, which is noted."""
-        try:
-            return await self.hub.lease(standing.team, conversation_id, await self.store_id(), holder, self.lease_s)
-        except HubRefused as refused:
-            if refused.kind not in _SHARED_NO_LONGER or not await self._is_gone(standing, conversation_id):
-                raise
-            await self.store.run(shared.detach, conversation_id)
-            return None
+        """The hub's lease; None for a conversation that is shared no longer. Raises what `take` raises."""
+        with told():
+            try:
+                return await self.hub.lease(standing.team, conversation_id, await self.store_id(), holder, self.lease_s)
+            except HubRefused as refused:
+                if refused.kind not in _SHARED_NO_LONGER or await self._in_hub(standing, conversation_id) is not None:
+                    raise
+                return None
+
+    async def _is_on_top(self, theirs: Lease) -> bool:
+        """Whether what would be written now follows on what the hub has. A hub that was restored from a backup, and may
+        have been written to since, is compared anew by the next pull."""
+        at = ConversationId(theirs.conversation)
+        standing = await self.store.read(shared.standing, at)
+        if standing is None or standing.incarnation != theirs.incarnation or standing.hub_seq != theirs.head_seq:
+            return False
+        if (
+            theirs.n_messages == 0
+            or await self.store.read(shared.digest_of, at, theirs.n_messages - 1) == theirs.head_digest
+        ):
+            return True
+        with told():
+            found = await self.hub.conversation(theirs.team, at)
+        await self.store.run(shared.compare_anew, at, found)
+        return False
+
+    async def _send_purges(self, theirs: Lease) -> bool:
+        """Has the hub purge what was purged here while it was away. Whether there was any."""
+        at = ConversationId(theirs.conversation)
+        intended = await self.store.read(shared.intended_purges, at)
+        for intent_id, start, end in intended:
+            await self._purge_in_hub(theirs, start, end)
+            await self.store.run(shared.forget_intent, intent_id)
+        return bool(intended)
 
     async def _take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
         """The store's own lease; given back at once when the caller was cancelled while it was being taken."""
-        taking = asyncio.ensure_future(
-            self.store.run(turns.take, self.store.writer(utc_now()), conversation_id, holder)
-        )
+
+        def take() -> tuple[HeldLease, bool]:
+            shared.keep_terms(conversation_id, self.terms)
+            return turns.take(self.store.writer(utc_now()), conversation_id, holder)
+
+        taking = asyncio.ensure_future(self.store.run(take))
         try:
             mine, _ = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -385,18 +460,30 @@ class Sharing:
 
     # Purging
 
-    async def purge(self, conversation_id: ConversationId, start: MessageId, end: MessageId) -> bool:
-        """In the hub first: what it refuses is not purged here either. Every store that has the messages follows. False
-        for a conversation that is not shared: then nothing was done."""
-        if await self.store.read(shared.standing, conversation_id) is None:
-            return False
-        scope = await self.store.read(purging.find_scope, conversation_id, (start, end))
-        async with self._taken(conversation_id, "a purge") as taken:
+    async def purge(self, stretches: Sequence[tuple[str, int, int]]) -> None:
+        """Takes messages out of the hub before they are purged here: of each stretch (conversation, first, after) that
+        is shared what the hub has of it. Every store that has the messages follows. What the hub refuses raises, and is
+        not to be purged here either. When it is away, it purges what this member said when it is back.
+
+        Raises ConversationBusy, HubIsAway, HubFailed.
+        """
+        for owner, first, after in stretches:
+            at = ConversationId(owner)
+            if await self.store.read(shared.standing, at) is None:
+                continue
+            try:
+                async with self._taken(at, "a purge") as taken:
+                    await self._purge_in_hub(taken.theirs, first, after)
+            except HubIsAway:
+                if await self.store.read(shared.authors, at, first, after):
+                    raise
+                await self.store.run(shared.intend_purge, at, first, after)
+
+    async def _purge_in_hub(self, theirs: Lease, first: int, after: int) -> None:
+        """What the hub has of the messages. The rest is pushed without its text, once it is purged here."""
+        if first < (end := min(after, theirs.n_messages)):
             with told():
-                await self._push(taken)
-                await self.hub.purge(taken.theirs, int(scope.start), int(scope.end))
-        await self.pull(conversation_id)
-        return True
+                await self.hub.purge(theirs, first, end)
 
     async def _standing(self, conversation_id: ConversationId) -> Standing:
         standing = await self.store.read(shared.standing, conversation_id)
@@ -422,33 +509,7 @@ async def _is_done(call: Awaitable[None]) -> bool:
     except (HubUnreachable, HubRefused, PalimpsestError) as error:
         log.info("the hub did not take a call: %s", type(error).__name__)
         return False
+    except Exception:  # a turn goes on, and the lease is given back, whatever is wrong
+        log.exception("a call of the hub has failed")
+        return False
     return True
-
-
-def _to_clean(transfer: Transfer, cleaner: Cleaner) -> list[MessageId]:
-    own = [each for each in transfer.messages if each.conversation is None]
-    return [each.id for each in own if each.content is not None and cleaner.content(each.content) != each.content]
-
-
-def _clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
-    """A copy without what may not leave, and without what was derived from the messages, which may quote it."""
-    messages = []
-    for each in transfer.messages:
-        content = None if each.content is None else cleaner.content(each.content)
-        if content is not None and content != each.content:
-            each = replace(each, content=content, content_digest=content_digest(content))
-        messages.append(each)
-    header = replace(transfer.header, draft="", title=cleaner.text(transfer.header.title))
-    cleaned = replace(
-        transfer,
-        header=header,
-        messages=tuple(messages),
-        summaries=(),
-        cuts=(),
-        previews=(),
-        expansions=(),
-        hidden=tuple(replace(each, n_summaries=0) for each in transfer.hidden),
-    )
-    ids = {each.turn: TurnId(machine.new_id()) for each in transfer.messages if each.turn is not None}
-    ids |= {each.id: TurnId(machine.new_id()) for each in transfer.turns if each.id not in ids}
-    return as_copy(cleaned, ConversationId(machine.new_id()), ids)

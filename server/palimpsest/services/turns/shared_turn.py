@@ -18,6 +18,8 @@ from palimpsest.services.turns.running import RunningTurn
 
 _MOST_CHARS: Final = 4_000
 """Of one frame."""
+_LONG: Final = 16_000
+"""Characters of text in which secrets are searched for with each delta."""
 _TOOLS: Final = (EventType.TOOL_CALL, EventType.TOOL_START, EventType.TOOL_RESULT, EventType.DONE)
 
 
@@ -36,12 +38,22 @@ class Frames:
             event = each.event
             if event.type is EventType.TEXT:
                 self._text += event.text
+                self._forget_settled()
             elif event.type in _TOOLS:
                 frames += self._said(is_all=event.type is EventType.DONE)
                 frames.append(json.dumps([event.type.value, "", event.name], ensure_ascii=False))
                 if event.type is EventType.DONE:
                     self._text, self._n_said = "", 0
         return frames + self._said(is_all=False)
+
+    def _forget_settled(self) -> None:
+        """What was said long ago is not searched again, unless a private key may go on from there."""
+        if len(self._text) < _LONG or "PRIVATE KEY" in self._text:
+            return
+        at = self._text.rfind("\n", 0, len(self._text) - _LONG // 2) + 1
+        settled = len(self._cleaner.text(self._text[:at]))
+        if 0 < settled <= self._n_said:
+            self._text, self._n_said = self._text[at:], self._n_said - settled
 
     def _said(self, *, is_all: bool) -> list[str]:
         whole = self._cleaner.text(self._text)
@@ -91,9 +103,11 @@ class SharedTurn:
             self._is_over = True
             self._shown.put_nowait(None)
             self._has_committed.set()
-            await asyncio.gather(saying, pushing)
-            keeping.cancel()
-            await self.sharing.release(self.taken)
+            try:
+                await asyncio.gather(saying, pushing)
+            finally:
+                keeping.cancel()
+                await self.sharing.release(self.taken)
 
     def _hear(self, event: FolderEvent) -> None:
         if isinstance(event, ConversationChanged) and event.conversation_id == self.running.conversation_id:
@@ -114,7 +128,7 @@ class SharedTurn:
 
     async def _say(self) -> None:
         """What came while the last call was under way goes together in the next."""
-        frames, n_said = Frames(self.sharing.cleaner), 0
+        frames, n_said = Frames(self.sharing.terms.cleaner), 0
         is_over = False
         while not (is_over or self.is_apart):
             came = [await self._shown.get()]

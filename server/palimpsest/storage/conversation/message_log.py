@@ -61,10 +61,8 @@ def append(
 
 def cleaner_of(conversation_id: ConversationId) -> Cleaner:
     """What cleans the messages of the conversation; one that takes nothing out where it is not shared."""
-    row = execute(
-        "SELECT root, home, shares_results FROM shared_conversation WHERE conversation = ?", conversation_id
-    ).fetchone()
-    return Cleaner.idle() if row is None else Cleaner(row[0], row[1], bool(row[2]))
+    row = execute("SELECT root, home FROM shared_conversation WHERE conversation = ?", conversation_id).fetchone()
+    return Cleaner.idle() if row is None else Cleaner(*row)
 
 
 def _cleaned(conversation_id: ConversationId, contents: Sequence[Content]) -> list[Content]:
@@ -224,13 +222,22 @@ def purged_role(role: str | None, content: str | None) -> Role | None:
     return None if content is None else Content.from_json(json.loads(content)).role
 
 
+def stand_in(owner: str, message_id: int) -> Content | None:
+    """What is read in place of a message that was shared without its text; None for any other."""
+    row = execute(
+        "SELECT content FROM stand_in WHERE conversation = ? AND message_id = ?", owner, message_id
+    ).fetchone()
+    return None if row is None else Content.from_json(json.loads(row[0]))
+
+
 def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
     """The message of a row of `_MESSAGES`. `going`: ranges of ids whose content is being purged: nobody may read it."""
     owner, message_id, created_at, turn, digest, text, own, role = row
     purged: Digest | None = None
     if text is None or any(first <= message_id < after for first, after in going):
         # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
-        content, purged = Content(purged_role(role, text) or Role.USER, ()), Digest(own)
+        content = stand_in(owner, message_id) or Content(purged_role(role, text) or Role.USER, ())
+        purged = Digest(own)
     else:
         content = Content.from_json(json.loads(text))
     turn_id = None if turn is None else TurnId(turn)

@@ -241,7 +241,8 @@ STRAYS: Final = {
     ),
     "token counts": (
         "token counts belong to no message, or to a purged one",
-        """SELECT count(*) FROM token_count WHERE message NOT IN (SELECT id FROM message WHERE content IS NOT NULL)""",
+        """SELECT count(*) FROM token_count WHERE message NOT IN (SELECT id FROM message WHERE content IS NOT NULL)
+            AND message NOT IN (SELECT message.id FROM message JOIN stand_in USING (conversation, message_id))""",
     ),
     "previews": (
         "previews belong to no cut",

@@ -3,6 +3,9 @@
 STATEMENTS = (
     """CREATE TABLE shared_conversation (
         conversation TEXT PRIMARY KEY REFERENCES conversation (id),
+        hub TEXT NOT NULL,
+        incarnation TEXT NOT NULL,
+        member TEXT NOT NULL,
         team TEXT NOT NULL,
         channel TEXT NOT NULL,
         hub_seq INTEGER NOT NULL,
@@ -22,6 +25,12 @@ STATEMENTS = (
         conversation TEXT NOT NULL REFERENCES conversation (id),
         message_id INTEGER NOT NULL,
         member TEXT NOT NULL,
+        PRIMARY KEY (conversation, message_id)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE stand_in (
+        conversation TEXT NOT NULL REFERENCES conversation (id),
+        message_id INTEGER NOT NULL,
+        content TEXT NOT NULL,
         PRIMARY KEY (conversation, message_id)
     ) WITHOUT ROWID""",
     """CREATE TABLE purge_intent (

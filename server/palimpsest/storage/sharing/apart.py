@@ -40,11 +40,11 @@ def move_apart(lease: HeldLease, start: MessageId, now: str) -> ConversationId:
     conversations.touch(fork, now, next_message_id=record.n_messages, head_digest=last)
     conversations.touch(conversation_id, now, next_message_id=start, head_digest=_digest_before(conversation_id, start))
     _move_forks(conversation_id, fork, start)
-    for table in ("hidden", "summary"):
-        execute(
-            f"UPDATE {table} SET conversation = ? WHERE conversation = ? AND end_message_id > ?",
-            *(fork, conversation_id, start),
-        )
+    execute(
+        "UPDATE summary SET conversation = ? WHERE conversation = ? AND end_message_id > ?",
+        *(fork, conversation_id, start),
+    )
+    _split_hidden(conversation_id, fork, start)
     _drop_contexts(conversation_id, start)
     execute("UPDATE fact SET conversation = ? WHERE conversation = ? AND message_id >= ?", fork, conversation_id, start)
     execute(
@@ -108,11 +108,27 @@ def _move_messages(
         turn_id = None if turn is None else TurnId(turns[turn])
         head = message_digest(head, fork, MessageId(message_id), created_at, turn_id, Digest(own))
         execute("UPDATE message SET conversation = ?, turn = ?, digest = ? WHERE id = ?", fork, turn_id, head, row_id)
-    execute(
-        "UPDATE message_author SET conversation = ? WHERE conversation = ? AND message_id >= ?",
-        *(fork, conversation_id, start),
-    )
+    for table in ("message_author", "stand_in"):
+        execute(
+            f"UPDATE {table} SET conversation = ? WHERE conversation = ? AND message_id >= ?",
+            *(fork, conversation_id, start),
+        )
     return None if head is None else Digest(head)
+
+
+def _split_hidden(conversation_id: ConversationId, fork: ConversationId, start: MessageId) -> None:
+    """What was hidden stays hidden, in the fork as in the conversation, for the part that each of them has."""
+    execute(
+        """INSERT INTO hidden (conversation, start_message_id, end_message_id, last_summary, created_at)
+        SELECT ?, start_message_id, end_message_id, last_summary, created_at FROM hidden
+        WHERE conversation = ? ORDER BY id""",
+        *(fork, conversation_id),
+    )
+    execute("DELETE FROM hidden WHERE conversation = ? AND start_message_id >= ?", conversation_id, start)
+    execute(
+        "UPDATE hidden SET end_message_id = ? WHERE conversation = ? AND end_message_id > ?",
+        *(start, conversation_id, start),
+    )
 
 
 def _move_forks(conversation_id: ConversationId, fork: ConversationId, start: MessageId) -> None:

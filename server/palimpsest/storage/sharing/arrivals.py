@@ -14,23 +14,43 @@ from typing import Any, Final
 
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import DIGEST_VERSION, content_digest, message_digest
-from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, SummaryId, TurnId
-from palimpsest.domain.sharing.log import FORMAT, Entry, EntryKind, key_of
+from palimpsest.domain.conversation.exchanges import unanswered_calls
+from palimpsest.domain.errors import ErrorKind, NotFound
+from palimpsest.domain.messages import (
+    Content,
+    ConversationId,
+    Digest,
+    MessageId,
+    Role,
+    SummaryId,
+    TextPart,
+    TurnId,
+    canonical_json,
+    tool_result,
+)
+from palimpsest.domain.sharing.log import FORMAT, Entry, EntryKind, Missing, key_of
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.context import summary_tree, visibility
-from palimpsest.storage.conversation import conversations, passages, search
+from palimpsest.storage.conversation import conversations, message_log, passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge
 from palimpsest.storage.sharing import outgoing, shared
 from palimpsest.storage.sharing.shared import Unsound
 from palimpsest.storage.sql import execute
+from palimpsest.storage.turns import turns
 
+_NOT_SHARED: Final = "[This was not shared.]"
+_FAR: Final = 200
+"""How many messages before a result are searched for its call."""
 _INVALID: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
 _KNOWN_KINDS: Final = (EntryKind.TURN, EntryKind.HIDDEN, EntryKind.SUMMARY)
+
+
+TAKING_IN: Final = "what others wrote"
+"""The holder's name in the lease."""
 
 
 class Diverged(Exception):
@@ -56,8 +76,9 @@ class TakenIn:
 def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[Entry]) -> TakenIn:
     """Stores what is new of the entries, which are in their order. Taking the same in again changes nothing.
 
-    Raises Diverged and Unsound, and ConversationBusy where a purge has to wait for a writer.
+    Raises Diverged and Unsound, and ConversationBusy while somebody writes here, or writes what a purge concerns.
     """
+    lease, _ = turns.take(writer, conversation_id, TAKING_IN)
     ((seq,),) = execute("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", conversation_id)
     messages = _Messages(conversation_id)
     changed: dict[ConversationId, None] = {}
@@ -72,8 +93,11 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
         else:
             messages.settle()
             if entry.kind == EntryKind.PURGE:
-                changed |= dict.fromkeys(_purge(writer, conversation_id, entry))
-                has_purged = True
+                leases.release(lease)  # a purge takes it, with those of the forks
+                purged = _purge(writer, conversation_id, entry)
+                lease, _ = turns.take(writer, conversation_id, TAKING_IN)
+                changed |= dict.fromkeys(purged)
+                has_purged = has_purged or bool(purged)
             elif entry.body is not None:
                 with contextlib.suppress(*_INVALID):
                     if _take(conversation_id, entry, entry.body, writer.now):
@@ -85,6 +109,7 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
     if messages.has_added:
         changed[conversation_id] = None
     execute("UPDATE shared_conversation SET hub_seq = ? WHERE conversation = ?", seq, conversation_id)
+    leases.release(lease)
     return TakenIn(seq, tuple(changed), has_purged)
 
 
@@ -113,7 +138,6 @@ class _Messages:
             )
             if stored.fetchone() is None:
                 raise Diverged(message_id)
-            self._note_author(message_id, entry.author)
             shared.note_messages(self._conversation_id, message_id + 1)
             return
         turn = None if said.turn is None else TurnId(said.turn)
@@ -132,6 +156,9 @@ class _Messages:
             *(self._conversation_id, message_id, said.said_at, turn, DIGEST_VERSION, own, digest, entry.body),
             role.value if content is None else None,
         ).lastrowid
+        if content is None and entry.missing == Missing.WITHHELD:
+            self.settle()  # the call may have come just now
+            _write_stand_in(self._conversation_id, message_id, role)
         self._added.append(passages.Added(row_id or 0, message_id, said.said_at, content))
         self._note_author(message_id, entry.author)
         self._next, self._head, self._at = message_id + 1, digest, max(self._at, said.said_at)
@@ -160,22 +187,58 @@ class _Messages:
         return Unsound(f"Entry {entry.seq} of the shared conversation {self._conversation_id} {what}.")
 
 
+def _write_stand_in(conversation_id: ConversationId, message_id: MessageId, role: Role) -> None:
+    """What is read, here and by models, in place of a message whose text was not shared. A result answers the first
+    call that has none yet, because a model's service wants one for each."""
+    content = Content(role, (TextPart(_NOT_SHARED),))
+    if role is Role.TOOL:
+        before = [each.content for each in message_log.read(conversation_id, max(0, message_id - _FAR), message_id)]
+        waiting = set(unanswered_calls(before))
+        call = next((call for each in before for call in each.calls if call.call_id in waiting), None)
+        content = Content(role, ()) if call is None else tool_result(call, _NOT_SHARED)
+    execute(
+        "INSERT OR REPLACE INTO stand_in (conversation, message_id, content) VALUES (?, ?, ?)",
+        *(conversation_id, message_id, canonical_json(content.to_json())),
+    )
+
+
 def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Sequence[ConversationId]:
-    """Carries the purge out that the entry tells of, and gives back the leases. A range that is none is passed over."""
+    """Carries the purge out that the entry tells of, and gives back the leases. What was purged already, a range that
+    is none, and one of a conversation that this one is no fork of are passed over."""
     try:
-        start, end = json.loads(entry.body or "")
-        n_messages = conversations.get(conversation_id).n_messages
-        start, end = max(0, int(start)), min(int(end), n_messages)
-    except _INVALID:
+        start, end, *of = json.loads(entry.body or "")
+        owner = ConversationId(str(of[0])) if of else conversation_id
+        if owner not in {each for each, _, _ in conversations.lineage(conversation_id)} | {conversation_id}:
+            return ()
+        start, end = max(0, int(start)), min(int(end), conversations.get(owner).n_messages)
+    except (*_INVALID, NotFound):
         return ()
     if start >= end:
         return ()
-    done = purge.purge(writer, conversation_id, (MessageId(start), MessageId(end)))
-    for lease in done.held:
-        leases.release(lease)
-    for each in done.changed:  # the title may have been made of the text
-        shared.note_title(each, "")
-    return done.changed
+    wanted = MessageId(start), MessageId(end)
+    scope = purge.find_scope(owner, wanted)
+    changed: Sequence[ConversationId] = ()
+    if scope.n_contents or scope.n_summaries:
+        done = purge.purge(writer, owner, wanted)
+        for lease in done.held:
+            leases.release(lease)
+        changed = done.changed
+    shared.note_title(conversation_id, "")  # the hub forgot it: it may have been made of the text
+    for each, span in scope.touched.items():
+        _note_hidden(each, *span)
+    return changed
+
+
+def _note_hidden(conversation_id: ConversationId, first: int, after: int) -> None:
+    """Every store hides what is purged, so the hub need not be told."""
+    if shared.standing(conversation_id) is None:
+        return
+    for start, end, at in execute(
+        """SELECT start_message_id, end_message_id, created_at FROM hidden
+        WHERE conversation = ? AND start_message_id >= ? AND end_message_id <= ?""",
+        *(conversation_id, first, after),
+    ).fetchall():
+        shared.note_known(conversation_id, EntryKind.HIDDEN, outgoing.hidden_key(start, end, at))
 
 
 def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.messages import ConversationId, MessageId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import EntryKind, NewEntry, SharedConversation
 from palimpsest.machine import machine
@@ -27,6 +29,12 @@ class Unsound(PalimpsestError):
 class Standing:
     """What the store knows of a shared conversation."""
 
+    hub: str
+    """The hub that it is shared through."""
+    incarnation: str
+    """Of the hub, when it was last compared with what is here."""
+    member: str
+    """As whom it is shared."""
     team: str
     channel: str
     hub_seq: int
@@ -36,24 +44,37 @@ class Standing:
 
 
 def store_id() -> str:
-    """The id by which hubs know this store: its lease is the store's, whichever server of it writes."""
-    execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", _STORE_ID, machine.new_id())
-    ((found,),) = execute("SELECT value FROM meta WHERE key = ?", _STORE_ID)
-    return str(found)
+    """The id by which hubs know this store: its lease is the store's, whichever server of it writes. A copy of the
+    store, also on another machine, gets an id of its own."""
+    here = _place()
+    row = execute("SELECT value FROM meta WHERE key = ?", _STORE_ID).fetchone()
+    if row is not None:
+        found, place = json.loads(row[0])
+        if place == here:
+            return str(found)
+    new = machine.new_id()
+    execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", _STORE_ID, canonical_json([new, here]))
+    return new
+
+
+def _place() -> list[object]:
+    """What tells this database file from a copy."""
+    file = next(file for _, name, file in execute("PRAGMA database_list") if name == "main")
+    return [machine.host(), str(file), os.stat(file).st_ino]
 
 
 def standing(conversation_id: ConversationId) -> Standing | None:
     """None for a conversation that is not shared."""
     row = execute(
-        """SELECT team, channel, hub_seq, next_message_id FROM shared_conversation
+        """SELECT hub, incarnation, member, team, channel, hub_seq, next_message_id FROM shared_conversation
         JOIN conversation ON conversation.id = shared_conversation.conversation WHERE conversation.id = ?""",
         conversation_id,
     ).fetchone()
     if row is None:
         return None
     is_open = execute(f"SELECT 1 FROM turn WHERE conversation = ? AND {IS_OPEN} LIMIT 1", conversation_id).fetchone()
-    team, channel, hub_seq, n_messages = row
-    return Standing(team, channel, hub_seq, n_messages, is_open is not None)
+    hub, incarnation, member, team, channel, hub_seq, n_messages = row
+    return Standing(hub, incarnation, member, team, channel, hub_seq, n_messages, is_open is not None)
 
 
 def shared_ids() -> dict[ConversationId, str]:
@@ -61,7 +82,17 @@ def shared_ids() -> dict[ConversationId, str]:
     return {ConversationId(each): team for each, team in execute("SELECT conversation, team FROM shared_conversation")}
 
 
-def attach(shared: SharedConversation, cleaner: Cleaner) -> None:
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How this machine shares."""
+
+    cleaner: Cleaner
+    """Of the folder, as it is now."""
+    shares_results: bool = True
+    """Whether the results of tools leave this machine, and summaries, which repeat them."""
+
+
+def attach(shared: SharedConversation, terms: Terms) -> None:
     """From now on the conversation is shared, and `message_log.append` cleans what is stored in it. It is made, without
     messages, where the store has none of that id. Raises Unsound for a fork of messages that are not here."""
     conversation_id = ConversationId(shared.id)
@@ -69,10 +100,10 @@ def attach(shared: SharedConversation, cleaner: Cleaner) -> None:
         _make(shared)
     execute(
         """INSERT OR IGNORE INTO shared_conversation (
-            conversation, team, channel, hub_seq, n_pushed, title, root, home, shares_results
-        ) VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?)""",
-        *(conversation_id, shared.team, shared.channel, shared.title),
-        *(cleaner.root, cleaner.home, cleaner.shares_results),
+            conversation, hub, incarnation, member, team, channel, hub_seq, n_pushed, title, root, home, shares_results
+        ) VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)""",
+        *(conversation_id, shared.hub, shared.incarnation, shared.me, shared.team, shared.channel, shared.title),
+        *(terms.cleaner.root, terms.cleaner.home, terms.shares_results),
     )
     conversations.touch(conversation_id, conversations.get(conversation_id).updated_at)
 
@@ -89,6 +120,52 @@ def _make(shared: SharedConversation) -> None:
         )
     conversations.fork(conversation_id, parent, MessageId(shared.fork_at), shared.title, shared.created_at)
     conversations.set_model(conversation_id, shared.model, shared.created_at)
+
+
+def keep_terms(conversation_id: ConversationId, terms: Terms) -> None:
+    """What is stored from now on is shared on these terms: a folder may have moved since."""
+    execute(
+        "UPDATE shared_conversation SET root = ?, home = ?, shares_results = ? WHERE conversation = ?",
+        *(terms.cleaner.root, terms.cleaner.home, terms.shares_results, conversation_id),
+    )
+
+
+def compare_anew(conversation_id: ConversationId, shared: SharedConversation) -> None:
+    """What the hub has is compared with what is here from the first entry on: it may have been restored from a
+    backup."""
+    execute(
+        """UPDATE shared_conversation SET incarnation = ?, channel = ?, title = ?, hub_seq = 0, n_pushed = 0
+        WHERE conversation = ?""",
+        *(shared.incarnation, shared.channel, shared.title, conversation_id),
+    )
+    execute("DELETE FROM shared_entry WHERE conversation = ?", conversation_id)
+
+
+def digest_of(conversation_id: ConversationId, message_id: int) -> str | None:
+    """The digest of a message; None where there is none."""
+    owner = conversations.owner_of(conversation_id, MessageId(message_id))
+    row = execute("SELECT digest FROM message WHERE conversation = ? AND message_id = ?", owner, message_id).fetchone()
+    return None if row is None else str(row[0])
+
+
+def intend_purge(conversation_id: ConversationId, start: int, end: int) -> None:
+    """The hub is to purge the messages [start, end) when it is back."""
+    execute(
+        "INSERT INTO purge_intent (conversation, start_message_id, end_message_id) VALUES (?, ?, ?)",
+        *(conversation_id, start, end),
+    )
+
+
+def intended_purges(conversation_id: ConversationId) -> list[tuple[int, int, int]]:
+    """(id, start, end) of each, the first one first."""
+    return execute(
+        "SELECT id, start_message_id, end_message_id FROM purge_intent WHERE conversation = ? ORDER BY id",
+        conversation_id,
+    ).fetchall()
+
+
+def forget_intent(intent_id: int) -> None:
+    execute("DELETE FROM purge_intent WHERE id = ?", intent_id)
 
 
 def detach(conversation_id: ConversationId) -> None:

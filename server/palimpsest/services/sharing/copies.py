@@ -1,0 +1,41 @@
+"""A conversation as it may leave this machine: what has to be taken out, and a copy without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from palimpsest.domain.conversation.chain import content_digest
+from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.domain.transfer.conversation import Transfer, as_copy
+from palimpsest.machine import machine
+
+
+def to_clean(transfer: Transfer, cleaner: Cleaner) -> list[MessageId]:
+    """The conversation's own messages that hold something which may not leave."""
+    own = [each for each in transfer.messages if each.conversation is None]
+    return [each.id for each in own if each.content is not None and cleaner.content(each.content) != each.content]
+
+
+def clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
+    """A copy without what may not leave, and without what was derived from the messages, which may quote it."""
+    messages = []
+    for each in transfer.messages:
+        content = None if each.content is None else cleaner.content(each.content)
+        if content is not None and content != each.content:
+            each = replace(each, content=content, content_digest=content_digest(content))
+        messages.append(each)
+    header = replace(transfer.header, draft="", title=cleaner.text(transfer.header.title))
+    cleaned = replace(
+        transfer,
+        header=header,
+        messages=tuple(messages),
+        summaries=(),
+        cuts=(),
+        previews=(),
+        expansions=(),
+        hidden=tuple(replace(each, n_summaries=0) for each in transfer.hidden),
+    )
+    ids = {each.turn: TurnId(machine.new_id()) for each in transfer.messages if each.turn is not None}
+    ids |= {each.id: TurnId(machine.new_id()) for each in transfer.turns if each.id not in ids}
+    return as_copy(cleaned, ConversationId(machine.new_id()), ids)
