@@ -104,7 +104,9 @@ def test_working_context_a_summary_begins_with_its_fixed_prefix() -> None:
 def test_summarization_needed_names_the_excess_the_messages_and_what_to_do() -> None:
     needed = SummarizationNeeded(1_200, (0, 1, 2, 3), 129_200)
     assert (needed.excess_tokens, needed.messages_to_summarize) == (1_200, (0, 1, 2, 3))
-    assert needed.suggestion == "Summarize 4 older messages to free at least 1200 tokens."
+    assert needed.suggestion == (
+        "4 older messages, summarized before the next request, will free at least 1,200 tokens."
+    )
     assert needed.suggestion in str(needed)
     assert (needed.detail.limit_tokens, needed.detail.projected_tokens) == (129_200, 130_400)
 
@@ -114,7 +116,7 @@ def test_recent_messages_too_large_has_the_numbers_and_both_ways_out() -> None:
     assert (error.required_tokens, error.budget_tokens, error.message_count) == (140_000, 129_200, 4)
     assert error.kind is ErrorKind.RECENT_MESSAGES_TOO_LARGE
     assert not error.is_retryable
-    for said in ("140000", "129200", "4 messages", "Shorten the message", "larger window"):
+    for said in ("140,000", "129,200", "4 messages", "Shorten the message", "larger window"):
         assert said in str(error)
 
 

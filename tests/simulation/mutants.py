@@ -457,4 +457,18 @@ MUTANTS: Final = (
         "    if cut is None:\n",
         profile="minds",
     ),
+    Mutant(
+        "a note quotes what was hidden while it was chosen",
+        "services/context/requests.py",
+        "            if hidden_ranges.last_hidden(state.id) != last_hidden:\n",
+        "            if False:\n",
+        profile="purges",
+    ),
+    Mutant(
+        "a note makes a compaction due",
+        "services/context/requests.py",
+        "if not (text := chosen.text) or (with_note := state.with_note(text)).estimate.upper > most:",
+        "if not (text := chosen.text) or (with_note := state.with_note(text)) is None:",
+        profile="minds",
+    ),
 )

@@ -217,7 +217,7 @@ def _print_report(report: ReplayReport) -> None:
     for each in report.breaks:
         say(
             f"    prefix broken before message {each.before} of {report.session}: compaction by {each.cause}, "
-            f"{each.kept_tokens} of {each.total_tokens} tokens kept"
+            f"{each.kept_tokens:,} of {each.total_tokens:,} tokens kept"
         )
     for violation in report.violations:
         say(f"    BROKEN {violation}")

@@ -157,10 +157,11 @@ class SummarizationNeeded(ContextError):
         self.messages_to_summarize = messages_to_summarize
         """Message ids, oldest first."""
         self.suggestion = (
-            f"Summarize {counted(len(messages_to_summarize), 'older message')} to free at least {excess_tokens} tokens."
+            f"{counted(len(messages_to_summarize), 'older message')}, summarized before the next request, will free at "
+            f"least {counted(excess_tokens, 'token')}."
         )
         super().__init__(
-            f"The context is {excess_tokens} tokens over its limit of {limit_tokens}. {self.suggestion}",
+            f"The context is {counted(excess_tokens, 'token')} over its limit of {limit_tokens:,}. {self.suggestion}",
             ErrorDetail(limit_tokens=limit_tokens, projected_tokens=limit_tokens + excess_tokens),
         )
 
@@ -191,13 +192,13 @@ class RecentMessagesTooLarge(ContextError):
         self.too_long = too_long
         if too_long is None:
             newest = f"newest {counted(message_count, 'message')} together" if message_count > 1 else "newest message"
-            said = f"The {newest} {'need' if message_count > 1 else 'needs'} {required_tokens} tokens, but only "
-            said += f"{budget_tokens} fit."
+            said = f"The {newest} {'need' if message_count > 1 else 'needs'} {required_tokens:,} tokens, but only "
+            said += f"{budget_tokens:,} fit."
         else:
             which = "Your message" if too_long.is_newest else f"Your message {too_long.message_id}, which is answered,"
             said = (
-                f"{which} is too long for this model: it takes {too_long.tokens} tokens, but only "
-                f"{too_long.room_tokens} of {budget_tokens} are free for it."
+                f"{which} is too long for this model: it takes {too_long.tokens:,} tokens, but only "
+                f"{too_long.room_tokens:,} of {budget_tokens:,} are free for it."
             )
         super().__init__(
             f"{said} Shorten the message, attach less, put the text into a file of the folder and ask about that, or "
@@ -215,7 +216,7 @@ class RulesTooLarge(ContextError):
         self.required_tokens = required_tokens
         self.cap_tokens = cap_tokens
         super().__init__(
-            f"The pins would take {required_tokens} tokens, but only {cap_tokens} of the budget are for standing "
+            f"The pins would take {required_tokens:,} tokens, but only {cap_tokens:,} of the budget are for standing "
             "rules. Withdraw a pin, shorten it, or use a model with a larger window.",
             ErrorDetail(limit_tokens=cap_tokens, projected_tokens=required_tokens),
         )

@@ -121,7 +121,7 @@ async def test_one_message_that_is_too_long_is_named_with_what_would_fit(bench: 
     too_long = caught.value.too_long
     assert too_long is not None
     assert too_long.tokens > too_long.room_tokens > 0
-    assert f"it takes {too_long.tokens} tokens, but only {too_long.room_tokens} of " in str(caught.value)
+    assert f"it takes {too_long.tokens:,} tokens, but only {too_long.room_tokens:,} of " in str(caught.value)
     fits = int(9_000 * too_long.room_tokens / too_long.tokens)
     assert await check(b, "the " * (fits + 400)) == "refused"
     assert await check(b, "the " * (fits - 50)) != "refused"

@@ -9,11 +9,12 @@ from tests.services.scripted import Bench, Opener, says
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
+from palimpsest.domain.context.recall_report import Found, LeftOut, LeftOutBecause, RecallReport
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.standing import front_text
 from palimpsest.domain.messages import MessageId, TextPart, ToolCallPart
 from palimpsest.services.chat.commands.markdown import plain
-from palimpsest.services.context.page import Reader, context_page, summary_page
+from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
 from palimpsest.services.context.state import ContextState
 
 RULE = "Never use tabs."
@@ -131,3 +132,12 @@ async def test_what_a_message_says_and_what_it_calls_are_two_sentences(bench: Op
     assert shown("Let me look.\n") == "Let me look. calls read_file {}"
     assert shown("Let me look:") == "Let me look: calls read_file {}"
     assert shown("Looking") == "Looking; calls read_file {}"
+
+
+def test_the_best_of_what_was_left_out_is_shown_and_the_rest_counted() -> None:
+    left = tuple(LeftOut(Found(MessageId(n), None, 9.0 - n), LeftOutBecause.TOLD) for n in range(9))
+    page = recall_page("Recalled", RecallReport(("pump_1",), 1_200, 0, (), left), Reader())
+    lines = [line for line in page.split("\n") if "left out" in line]
+    assert lines[0].startswith("- left out: message 0 ")
+    assert lines[4:] == ["- left out: message 4 (score 5.00), the context tells it already", "- left out: 4 more"]
+    assert "of 1,200 tokens" in page

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 
+import pytest
 from tests.services.scripted import Action, Bench, Opener, calls, says
 
 from palimpsest.domain.context.cut import CutCause, MessagePiece
 from palimpsest.domain.context.events import ContextEventType
-from palimpsest.domain.context.notebook.step_note import NOTE_HEAD, NOTES_SHARE
+from palimpsest.domain.context.notebook.step_note import NOTE_HEAD, NOTES_SHARE, StepNote
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import MessageId, Role
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.machine import utc_now
+from palimpsest.services.context.notebooks import Notebooks
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.storage.context import visibility
 
 PARTS = 24
 
@@ -114,3 +119,51 @@ async def test_where_everything_is_sent_there_is_no_note(bench: Opener) -> None:
     b = await bench([], window=200_000, tools=(LOOK,), recalls=True)
     for context in await take_up(b, "src/part_1.py", "src/part_2.py", "src/part_1.py"):
         assert notes(context) == []
+
+
+Change = Callable[[ContextState, StepNote], Awaitable[StepNote]]
+
+
+def with_notes(monkeypatch: pytest.MonkeyPatch, change: Change) -> list[StepNote]:
+    """Each note is changed once it was chosen. Returns those that were chosen, as they come."""
+    real, chosen = Notebooks.note, list[StepNote]()
+
+    async def note(notebooks: Notebooks, state: ContextState, since: int, room_tokens: int) -> StepNote:
+        chosen.append(await real(notebooks, state, since, room_tokens))
+        return await change(state, chosen[-1])
+
+    monkeypatch.setattr(Notebooks, "note", note)
+    return chosen
+
+
+async def test_what_is_hidden_while_a_note_is_chosen_is_not_told(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await after_much_work(bench)
+
+    async def hide(state: ContextState, note: StepNote) -> StepNote:
+        if note.text:
+            await b.store.run(visibility.hide, state.id, MessageId(0), MessageId(2 + 2 * PARTS), utc_now())
+        return note
+
+    chosen = with_notes(monkeypatch, hide)
+    contexts = await take_up(b, "src/part_1.py")
+    assert any("part_1" in note.text for note in chosen)
+    assert [notes(context) for context in contexts] == [[], []]
+
+
+async def test_a_note_that_would_make_a_compaction_due_is_not_told(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its room is counted raw, and what a request takes is an estimate that may say more."""
+    b = await after_much_work(bench)
+
+    async def enlarge(state: ContextState, note: StepNote) -> StepNote:
+        room = b.session.contexts.due_tokens(state) - state.estimate.upper
+        return StepNote(f"{note.text}{' and so on' * room}" if note.text else "", note.report)
+
+    chosen = with_notes(monkeypatch, enlarge)
+    contexts = await take_up(b, "src/part_1.py")
+    assert any("part_1" in note.text for note in chosen)
+    assert [notes(context) for context in contexts] == [[], []]
+    assert max(context.upper_tokens for context in contexts) <= b.session.contexts.due_tokens(await state_of(b))

@@ -97,7 +97,7 @@ def test_every_broken_prefix_is_printed_with_its_cause(tmp_path: Path, capsys: p
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if "prefix broken" in line]
     assert printed == [
         f"prefix broken before message {each['before']} of turn: compaction by {each['cause']}, "
-        f"{each['kept_tokens']} of {each['total_tokens']} tokens kept"
+        f"{each['kept_tokens']:,} of {each['total_tokens']:,} tokens kept"
         for each in breaks
     ]
 

@@ -71,7 +71,7 @@ class PreparedContext:
     def __post_init__(self) -> None:
         if self.upper_tokens > self.limit_tokens:
             raise OverLimit(
-                f"The request needs up to {self.upper_tokens} tokens, but its limit is {self.limit_tokens}.",
+                f"The request needs up to {self.upper_tokens:,} tokens, but its limit is {self.limit_tokens:,}.",
                 ErrorDetail(model=self.model, limit_tokens=self.limit_tokens, projected_tokens=self.upper_tokens),
             )
 

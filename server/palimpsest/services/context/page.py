@@ -19,6 +19,8 @@ from palimpsest.services.context.state import ContextState
 from palimpsest.wording import counted
 
 _MESSAGE_CHARS: Final = 200
+_MOST_LEFT_OUT: Final = 5
+"""Of what a search left out: the best of it is shown, the rest is counted."""
 _LINE: Final = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6}|[-*•]|→)?\s*(?P<text>.*)")
 _REASONS: Final = {
     LeftOutBecause.TOLD: "the context tells it already",
@@ -74,7 +76,10 @@ def recall_page(heading: str, report: RecallReport | None, reader: Reader) -> st
         return ""
     lines = [f"- looked for: {reader.escape(', '.join(report.terms)) or 'nothing'}"]
     lines += [f"- told: {_named(each.found)}, {counted(each.tokens, 'token')}" for each in report.taken]
-    lines += [f"- left out: {_named(each.found)}, {_REASONS[each.because]}" for each in report.left_out]
+    best = report.left_out[:_MOST_LEFT_OUT]
+    lines += [f"- left out: {_named(each.found)}, {_REASONS[each.because]}" for each in best]
+    if n_more := len(report.left_out) - len(best):
+        lines.append(f"- left out: {n_more:,} more")
     return _section(f"{heading} ({report.tokens:,} of {counted(report.room_tokens, 'token')})", lines)
 
 

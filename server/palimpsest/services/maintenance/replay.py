@@ -212,7 +212,7 @@ class RequestChecker:
         upper = state.cut.estimator.upper(state.frame_tokens.total + sum(sizes))
         report.highest_use = max(report.highest_use, upper / context.limit_tokens)
         if upper > context.limit_tokens:
-            self.violation(f"{upper} tokens, over the limit of {context.limit_tokens}")
+            self.violation(f"{upper:,} tokens, over the limit of {context.limit_tokens:,}")
         if not pairs_are_whole(context.messages):
             self.violation("a tool call is separated from its result")
         if not is_partition(state.pieces, state.n_messages):
