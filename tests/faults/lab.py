@@ -105,9 +105,15 @@ class Lab:
         shutil.rmtree(place.folder, ignore_errors=True)
 
     @contextlib.asynccontextmanager
-    async def server(self, place: Place, fault: Fault = Fault()) -> AsyncIterator[Server]:  # noqa: B008  # frozen
-        """A server that is initialized, unless the fault killed it before. Killed with the block."""
-        variables = home(place.home, **on_fake(self.provider_url)) | fault.environment()
+    async def server(
+        self,
+        place: Place,
+        fault: Fault = Fault(),  # noqa: B008  # frozen
+        **more: str,
+    ) -> AsyncIterator[Server]:
+        """A server that is initialized, unless the fault killed it before, with more variables. Killed with the
+        block."""
+        variables = home(place.home, **on_fake(self.provider_url) | more) | fault.environment()
         variables |= {"XDG_CACHE_HOME": str(self.directory / "cache")}
         server = await self._fork(environment(**variables), self.directory / "stderr")
         try:

@@ -7,8 +7,11 @@ What to do stands in the variable FAULT, as the JSON of `Fault`.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
 import fcntl
+import functools
 import importlib
 import itertools
 import json
@@ -24,6 +27,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import peewee
+
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.messages import ConversationId
 
 VARIABLE: Final = "FAULT"
 _SENTENCES: Final = {"io": "disk I/O error", "full": "database or disk is full"}
@@ -57,6 +63,9 @@ class Fault:
     """How large a file may become; 0 leaves the limit as it is."""
     read_timeout_s: float = 0
     """The longest silence of a model; 0 leaves it as it is."""
+    hub_lease_s: int = 0
+    """How long the hub's lease of a conversation lasts. The hub is then asked for news five times in that, and each
+    shared conversation is followed. 0 leaves all of it as it is."""
 
     def environment(self) -> dict[str, str]:
         return {VARIABLE: json.dumps(asdict(self))}
@@ -158,9 +167,36 @@ def _break_locks(number: int) -> None:
     fcntl.flock = flock
 
 
+def _contest_leases(lease_s: int) -> None:
+    from palimpsest.services.sharing import following, sharing, watch
+    from palimpsest.storage.sharing import shared
+
+    class Watch(watch.Watch):
+        """As when an editor shows every shared conversation."""
+
+        async def run(self) -> None:
+            followed: dict[str, asyncio.Task[None]] = {}
+            while True:
+                for each in await self.sharing.store.read(shared.shared_ids):
+                    if each not in followed or followed[each].done():
+                        followed[each] = asyncio.create_task(self._follow(each))
+                with contextlib.suppress(PalimpsestError):
+                    await self.look()
+                await asyncio.sleep(lease_s / 5)
+
+        async def _follow(self, conversation_id: ConversationId) -> None:
+            async for _ in following.Following(self.sharing, conversation_id).shown():
+                pass
+
+    sharing.Sharing = functools.partial(sharing.Sharing, lease_s=lease_s)  # type: ignore[misc, assignment]
+    watch.Watch = Watch  # type: ignore[misc]
+
+
 def apply(fault: Fault) -> None:
     """Everything the fault asks for, in this process."""
     _put_under_store(_Faults(fault))
+    if fault.hub_lease_s:
+        _contest_leases(fault.hub_lease_s)
     if fault.lock_errno:
         _break_locks(fault.lock_errno)
     if fault.clock_goes_back:

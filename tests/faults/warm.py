@@ -59,10 +59,13 @@ def _serve(environment: dict[str, str], descriptors: list[int]) -> NoReturn:
 def _run(path: str, vocabularies: Path) -> None:
     for module in _MODULES:
         importlib.import_module(module)
+    from palimpsest.app.hubs import HubPool
     from palimpsest.lsp import features
     from palimpsest.lsp.runtime import methods
     from palimpsest.services.models.tokenizers import load_tokenizer
 
+    if HubPool.is_installed():
+        importlib.import_module("palimpsest.services.sharing.following")
     # A tenth of a second of each start, and the same for every server.
     methods.make_converter()
     features.load()

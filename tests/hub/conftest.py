@@ -10,14 +10,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
-from tests.hub.lab import Lab, TestTeam, owning
+from tests.hub.lab import Lab, TestTeam, new_hub, owning
 from tests.hub.machines import Machine, open_machine
 from tests.hub.postgres import running
 
 from palimpsest_hub import administration
 from palimpsest_hub.local import programs
-from palimpsest_hub.migration import set_up
 
 
 @pytest.fixture(scope="session")
@@ -34,12 +32,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def hub_address(postgres: str) -> str:
     """A hub that was set up by the owner of its database, who may create roles and is no superuser."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("CREATE ROLE keeper LOGIN CREATEROLE PASSWORD 'kept'")
-        connection.execute("CREATE DATABASE hub OWNER keeper")
-    address = make_conninfo(postgres, dbname="hub", user="keeper", password="kept")
-    set_up(address)
-    return address
+    return new_hub(postgres)
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,22 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.sharing.log import EntryKind, MessageEntry, NewEntry
 from palimpsest_hub import administration
 from palimpsest_hub.client import Hub
+from palimpsest_hub.migration import set_up
 from palimpsest_hub.records import Lease, NewConversation
 
 AT: Final = "2026-11-25T12:00:00.000Z"
 STORE: Final = "store of ann"
 _NUMBERS: Final = itertools.count()
+
+
+def new_hub(postgres: str) -> str:
+    """Sets a hub up as the owner of its database, who may create roles and is no superuser; the owner's address."""
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE ROLE keeper LOGIN CREATEROLE PASSWORD 'kept'")
+        connection.execute("CREATE DATABASE hub OWNER keeper")
+    address = make_conninfo(postgres, dbname="hub", user="keeper", password="kept")
+    set_up(address)
+    return address
 
 
 def owning(admin: str) -> Connection[Any]:

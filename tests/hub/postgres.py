@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pwd
 
 _SETTINGS: Final = {
-    "listen_addresses": "",
+    "listen_addresses": "''",
     "fsync": "off",
     "full_page_writes": "off",
     "shared_buffers": "16MB",
@@ -42,11 +42,12 @@ def fast_place() -> str | None:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[str]:
-    """The address of a fresh PostgreSQL, of its superuser `admin`, which is stopped at the end."""
+def running(parent: str | None = fast_place(), **settings: str) -> Iterator[str]:
+    """The address of a fresh PostgreSQL, of its superuser `admin`, which is stopped at the end. `parent`: the folder of
+    its folder; None for the usual one. `settings`: of PostgreSQL, before those of the tests."""
     folder = next(programs())
     user = other_user()
-    with tempfile.TemporaryDirectory(prefix="hub", dir=fast_place(), ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="hub", dir=parent, ignore_cleanup_errors=True) as name:
         place, data = Path(name), Path(name) / "data"
         if user is not None:
             os.chown(place, user.pw_uid, user.pw_gid)
@@ -71,7 +72,7 @@ def running() -> Iterator[str]:
 
         run("initdb", "-D", str(data), "-U", "admin", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
         data.joinpath("pg_hba.conf").write_text("local all admin,keeper,gate trust\nlocal all all scram-sha-256\n")
-        options = " ".join(f"-c {key}={value or repr('')}" for key, value in _SETTINGS.items())
+        options = " ".join(f"-c {key}={value}" for key, value in (_SETTINGS | settings).items())
         # It ends when its input does: also when the tests are killed.
         with start("sh", "-c", 'read -r _; exec "$0" -D data -m fast stop', folder / "pg_ctl"):
             run("pg_ctl", "-D", str(data), "-w", "-l", str(place / "log"), "-o", f"{options} -k {place}", "start")

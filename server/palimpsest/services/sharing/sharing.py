@@ -20,6 +20,7 @@ from palimpsest.domain.sharing.log import Entry, SharedConversation
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
+from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
 from palimpsest.services.sharing.copies import clean_copy, to_clean
@@ -149,6 +150,7 @@ class Sharing:
         if cleaned or not await self._is_root_shared(transfer, team):
             copy = await asyncio.to_thread(clean_copy, transfer, self.terms.cleaner)
             await self.store.run(transfers.write, copy, utc_now())
+            self._make_findable()
             transfer = copy
         header = transfer.header
         title = self.terms.cleaner.text(header.title)[:300]
@@ -290,6 +292,7 @@ class Sharing:
             return fork
 
         fork = await self.store.run(move)
+        self._make_findable()
         self.contexts.forget(conversation_id)
         self._changed(conversation_id)
         self._changed(fork)
@@ -497,6 +500,10 @@ class Sharing:
             return True
         standing = await self.store.read(shared.standing, ConversationId(transfer.header.parent))
         return standing is not None and standing.team == team
+
+    def _make_findable(self) -> None:
+        """Does what is noted to be done: messages that were copied or moved are not in the indexes yet."""
+        self.contexts.background.start(None, keep_at_pending_work(self.store))
 
     def _changed(self, conversation_id: ConversationId) -> None:
         self.listeners.tell(ConversationChanged(conversation_id))

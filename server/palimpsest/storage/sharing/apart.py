@@ -83,6 +83,7 @@ def _move_turns(conversation_id: ConversationId, fork: ConversationId, start: Me
     for turn in turns:
         # What was sent is shown again from the cuts, which stay behind.
         execute("DELETE FROM sent_request WHERE step IN (SELECT id FROM step WHERE turn = ?)", turn)
+    execute("DELETE FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)")
     execute(
         "UPDATE turn SET conversation = ? WHERE conversation = ? AND user_message_id >= ?", fork, conversation_id, start
     )

@@ -1,0 +1,1 @@
+"""The hub under kills, latency and load."""

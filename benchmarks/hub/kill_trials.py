@@ -1,0 +1,279 @@
+"""Kills servers, and the hub, while two machines write one shared conversation.
+
+    python -m benchmarks.hub.kill_trials [--trials N] [--seed S] [--first T]
+
+Two real servers, each with an editor, a home and a store of its own, speak in one conversation through a real
+PostgreSQL, as fast as they may, and follow each other; a lease that is not renewed ends after a second, so they take it
+from each other. At a random moment in a turn one server is killed with SIGKILL, or the other, or both, or one's way to
+the hub is cut for a while, or all connections of the hub, or one of its backends is killed, so that it recovers from
+its log. A server that was not hit goes on for a while, and is killed too. Then both start again and come into step by
+themselves, and this has to hold:
+
+- each word of an answer, and each question, that an editor was shown is in its own store exactly once;
+- a question that was refused is in no store;
+- the shared conversation is the same in both stores and in the hub: ids, digests, bytes, turns;
+- the hub's log has no gap, and every digest in it follows;
+- `palimpsest doctor` finds nothing in either store.
+
+The next trial goes on with the same servers; after 20 trials the stores are new. A trial that fails prints how to run
+the same choices again (the moments are those of the machine), and its stores are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+import psycopg
+from benchmarks.hub.machines import SETTLE_S, WORD, Machine, Model
+from benchmarks.hub.relay import Relay
+from psycopg.conninfo import make_conninfo
+from tests.faults import lab as servers
+from tests.faults.checks import Broken, require
+from tests.hub import lab as hubs
+from tests.hub.postgres import running
+
+from palimpsest.services.maintenance.health import examine
+from palimpsest.storage.maintenance.health import Verdict
+from palimpsest_hub import administration, inspection
+
+NAMES: Final = ("ann", "bob")
+TRIALS_A_SET: Final = 20
+_TARGETS: Final = ("ann", "bob", "both", "way of ann", "way of bob", "connections", "hub")
+_ENTRIES: Final = """SELECT seq, kind, key, message_id, digest, body FROM hub.entry
+    WHERE conversation = %s ORDER BY seq"""
+_MOVED: Final = "SELECT 1 FROM meta WHERE key LIKE 'origin:%'"
+_WEIGHTS: Final = (4, 4, 4, 3, 3, 1, 2)
+
+
+@dataclass
+class Trials:
+    """Everything that trials share."""
+
+    lab: servers.Lab
+    admin: str
+    """The address of the hub's administrator."""
+    gate: administration.Login
+    postgres: str
+    """The address of its superuser."""
+    model: Model
+    seed: int
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def opened(cls, seed: int) -> AsyncIterator[Self]:
+        with running(max_connections="40") as postgres:
+            admin = hubs.new_hub(postgres)
+            gate = administration.make_login(admin, "gate", None)
+            async with servers.Lab.opened() as lab, Model() as model:
+                yield cls(lab, admin, gate, postgres, model, seed)
+
+    async def run_set(self, first: int, after: int) -> None:
+        """The trials [first, after), on two new stores. Raises Broken with what did not hold, and keeps the stores."""
+        root = Path(tempfile.mkdtemp(prefix="kill-trials-"))
+        trial = first
+        async with contextlib.AsyncExitStack() as stack:
+            machines = {name: await self._machine(name, root, stack) for name in NAMES}
+            self._add_members(machines)
+            try:
+                for machine in machines.values():
+                    await machine.start(self.lab)
+                at = await self._share(machines)
+                for trial in range(first, after):
+                    await self._try(trial, machines, at)
+                trouble = [each.sentence for each in inspection.examine(self.admin) if each.is_trouble]
+                require(not trouble, f"the hub's doctor says: {trouble}")
+            except (AssertionError, TimeoutError, EOFError, sqlite3.Error, psycopg.Error) as error:
+                again = f"--seed {self.seed} --first {first} --trials {trial + 1 - first}"
+                raise Broken(
+                    f"trial {trial}: {type(error).__name__}: {error}\n  stores: {root}\n  again: {again}"
+                ) from error
+            finally:
+                for machine in machines.values():
+                    if machine.server is not None:
+                        await machine.kill()
+            for machine in machines.values():
+                self.counts["moved apart"] += len(machine.read(_MOVED))
+                self.counts["pieces shown"] += len(machine.shown)
+                self.lab.discard(machine.place)
+        shutil.rmtree(root)
+
+    async def _machine(self, name: str, root: Path, stack: contextlib.AsyncExitStack) -> Machine:
+        (root / name).mkdir()
+        way = await stack.enter_async_context(Relay(self.admin))
+        variables = {
+            "OPENAI_BASE_URL": f"{self.model.url}/v1",
+            "PALIMPSEST_HUB_URL": way.way(self.gate.name, self.gate.password),
+        }
+        return Machine(name, self.lab.place(root / name), variables, way)
+
+    def _add_members(self, machines: Mapping[str, Machine]) -> None:
+        with hubs.owning(self.admin) as owner:
+            team = hubs.Lab(self.admin, self.gate, owner).team(**dict.fromkeys(machines, "writer"))
+        for name, machine in machines.items():
+            machine.variables["PALIMPSEST_HUB_TOKEN"] = team.tokens[name]
+
+    async def _share(self, machines: Mapping[str, Machine]) -> str:
+        """A conversation that both have; its id."""
+        ann, bob = (machines[name] for name in NAMES)
+        made = await ann.client.result("palimpsest/conversation/create", {"title": "one"})
+        at = str(made["conversationId"])
+        require(await ann.ask(at, "q000000") == "whole", "there was no first turn")
+        await ann.client.result("palimpsest/command/run", {"conversationId": at, "text": "/share yes"})
+        await bob.client.result("palimpsest/command/run", {"text": f"/shared {at[:8]}"})
+        return at
+
+    async def _try(self, trial: int, machines: Mapping[str, Machine], at: str) -> None:
+        rng = random.Random(f"{self.seed} {trial}")
+        self.model.random = random.Random(f"{self.seed} {trial} model")
+        target = rng.choices(_TARGETS, _WEIGHTS)[0]
+        speaking = [
+            asyncio.create_task(self._speak(machine, at, random.Random(f"{self.seed} {trial} {name}")))
+            for name, machine in machines.items()
+        ]
+        await asyncio.sleep(rng.uniform(0.2, 1.0))
+        for _ in range(1000):  # in a turn, if there is one soon
+            if any(each.is_shown_something for each in machines.values()):
+                break
+            await asyncio.sleep(0.002)
+        hit = [name for name in NAMES if target in (name, "both")]
+        cut = [machine.way for name, machine in machines.items() if target == f"way of {name}"]
+        if target in ("connections", "hub"):
+            await asyncio.to_thread(self._hit_hub, target, rng)
+        for way in cut:
+            way.cut()
+            await asyncio.sleep(rng.uniform(0.2, 2.0))
+            if rng.random() < 0.5:  # or the server is killed before
+                way.mend()
+        await asyncio.gather(*(machines[name].kill() for name in hit))
+        if target != "both":  # what is left goes on for a while, and may take over
+            await asyncio.sleep(rng.uniform(0.1, 1.4))
+            await asyncio.gather(*(machines[name].kill() for name in NAMES if name not in hit))
+        await asyncio.gather(*speaking)
+        for way in cut:
+            way.mend()
+        await asyncio.gather(*(machine.start(self.lab) for machine in machines.values()))
+        await self._settle(machines, at)
+        await self._check(machines, at)
+        self.counts[f"hit: {target}"] += 1
+
+    async def _speak(self, machine: Machine, at: str, rng: random.Random) -> None:
+        """Asks one question after the other, until the server is gone."""
+        server = machine.server
+        while machine.server is server:
+            self.model.n_words += 1
+            what = await machine.ask(at, f"q{self.model.n_words:06}")
+            self.counts[f"turn: {what}"] += 1
+            await asyncio.sleep(rng.uniform(0, 0.05 if what == "whole" else 0.15))
+
+    def _hit_hub(self, target: str, rng: random.Random) -> None:
+        with psycopg.connect(make_conninfo(self.postgres, dbname="hub"), autocommit=True) as admin:
+            found = admin.execute("SELECT pid FROM pg_stat_activity WHERE usename = 'gate' ORDER BY pid").fetchall()
+            if target == "connections":
+                admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gate'")
+        if target == "hub" and found:
+            os.kill(rng.choice(found)[0], signal.SIGKILL)  # PostgreSQL then starts anew from its log
+
+    async def _settle(self, machines: Mapping[str, Machine], at: str) -> None:
+        """Until both stores have all that the hub has, and the hub all that they have."""
+        differs, until = "", time.monotonic() + SETTLE_S
+        while time.monotonic() < until:
+            if not (differs := await asyncio.to_thread(self._difference, machines, at)):
+                return
+            await asyncio.sleep(0.05)
+        raise Broken(f"the stores do not settle: {differs}")
+
+    def _difference(self, machines: Mapping[str, Machine], at: str) -> str:
+        """What keeps the stores and the hub from being the same; empty when they are."""
+        messages = "SELECT message_id, digest, content FROM message WHERE conversation = ? ORDER BY message_id"
+        turns = "SELECT id, user_message_id, state FROM turn WHERE conversation = ? ORDER BY id"
+        try:
+            with hubs.owning(self.admin) as owner, owner.transaction():
+                owner.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                entries = owner.execute(_ENTRIES, [at]).fetchall()
+                ((head,),) = owner.execute("SELECT head_seq FROM hub.conversation WHERE id = %s", [at]).fetchall()
+        except psycopg.OperationalError:
+            return "the hub is not back yet"
+        require([each[0] for each in entries] == list(range(1, head + 1)), "the hub's log has a gap")
+        theirs = [tuple(each[3:]) for each in entries if each[1] == "message"]
+        ended = {each[2] for each in entries if each[1] == "turn"}
+        found: list[Any] = []
+        for name, machine in machines.items():
+            ((hub_seq,),) = machine.read("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", at)
+            if hub_seq != head:
+                return f"{name} has entries up to {hub_seq} of {head}"
+            if (own := machine.read(messages, at)) != theirs:
+                return f"{name} has {len(own)} messages, the hub {len(theirs)}"
+            found.append(machine.read(turns, at))
+            if {each[0] for each in found[-1]} != ended:
+                return f"{name} has other turns than the hub"
+        return "" if found[0] == found[1] else "the turns differ"
+
+    async def _check(self, machines: Mapping[str, Machine], at: str) -> None:
+        for name, machine in machines.items():
+            rows = machine.read("SELECT content FROM message WHERE content IS NOT NULL")
+            times = Counter(word for (text,) in rows for word in WORD.findall(text))
+            require(not (lost := machine.shown - times.keys()), f"{name} has lost {sorted(lost)}")
+            doubled = {word for word, n in times.items() if n > 1}
+            require(not doubled, f"{name} has twice: {sorted(doubled)}")
+            require(not (kept := machine.refused & times.keys()), f"{name} has stored what it refused: {sorted(kept)}")
+            await self._ask_doctor(machine)
+
+    async def _ask_doctor(self, machine: Machine) -> None:
+        """A server that just started may still be making messages findable."""
+        findings: list[Any] = []
+        for _ in range(40):
+            report = await examine(machine.store)
+            findings = [each for each in report.findings if each.verdict is not Verdict.OK]
+            if not findings:
+                return
+            await asyncio.sleep(0.1)
+        raise Broken(f"the doctor finds in the store of {machine.name}: {findings}")
+
+
+async def run(n_trials: int, seed: int, first: int = 0) -> int:
+    """Returns how many sets of trials failed."""
+    began, n_failed = time.monotonic(), 0
+    async with Trials.opened(seed) as trials:
+        for start in range(first, first + n_trials, TRIALS_A_SET):
+            after = min(start + TRIALS_A_SET, first + n_trials)
+            try:
+                await trials.run_set(start, after)
+            except Broken as broken:
+                n_failed += 1
+                print(f"FAILED {broken}", flush=True)
+            a_trial = (time.monotonic() - began) / (after - first)
+            print(
+                f"{after - first} trials, {a_trial:.2f} s each, load {os.getloadavg()[0]:.1f}, {n_failed} failed: "
+                + ", ".join(f"{name} {n:,}" for name, n in sorted(trials.counts.items())),
+                flush=True,
+            )
+    return n_failed
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hub.kill_trials")
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first trial, a multiple of 20")
+    options = parser.parse_args(arguments)
+    return 1 if asyncio.run(run(options.trials, options.seed, options.first)) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
