@@ -42,6 +42,7 @@ class Both:
         self.now_s, self.given = 0.0, ""
         self.model = ModelHub(lambda: self.now_s, lambda: self.given)
         stored = self.model.stored
+        ((stored.hub, stored.incarnation),) = team.lab.owner.execute("SELECT hub::text, id::text FROM hub.incarnation")
         for each in (team, others):
             stored.teams[each.id] = each.name
             stored.members |= {each.ids[name]: each.full_name(name) for name in each.ids}
@@ -73,7 +74,7 @@ class Both:
     def lease(self, who: str) -> tuple[Lease, str]:
         """One of the leases, mostly a new one with whoever took it."""
         if not self.leases:
-            return Lease(self.team.id, self.conversation(), STORES[0], 1, 0, 0, None), who
+            return Lease(self.team.id, self.conversation(), STORES[0], 1, 0, 0, None, ""), who
         found = self.leases[-1] if self.chance.random() < 0.75 else self.chance.choice(self.leases)
         stored = self.model.stored.conversations.get((found.team, found.conversation))
         holder = next((name for name, each in self.ids.items() if stored is not None and each == stored.member), who)
@@ -220,6 +221,7 @@ class Both:
         await self.ask("members", who, team)
         await self.ask("teams", who)
         await self.ask("me", who)
+        await self.ask("identity", who)
 
     async def seen_by(self, who: str) -> None:
         v, at = self.chance, self.conversation()

@@ -24,6 +24,7 @@ from palimpsest_hub.records import (
     FactChange,
     Frame,
     Head,
+    Identity,
     Lease,
     LiveView,
     Member,
@@ -99,6 +100,7 @@ class Facts:
 class Stored:
     """All that a backup of the hub holds."""
 
+    hub: str
     incarnation: str
     members: dict[str, str] = field(default_factory=dict)
     """The name of each."""
@@ -115,7 +117,7 @@ class ModelHub:
 
     def __init__(self, now_s: Callable[[], float], new_id: Callable[[], str]) -> None:
         self.now_s, self.new_id = now_s, new_id
-        self.stored = Stored(new_id())
+        self.stored = Stored(new_id(), new_id())
         self.notify: Callable[[str], None] = lambda _: None
         """Called with the channel of what has changed."""
 
@@ -127,6 +129,9 @@ class ModelHub:
         self.stored = replace(copy.deepcopy(backup), incarnation=self.new_id())
 
     # Who is who
+
+    def identity(self, me: str | None) -> Identity:
+        return Identity(self.stored.hub, self.stored.incarnation, self.me(me))
 
     def me(self, me: str | None) -> str:
         if me is None:
@@ -191,6 +196,10 @@ class ModelHub:
             self.stored.conversations[team, new.id] = Conversation(
                 team, new, me, f"hub_{self.new_id()}", new.title[:300], new.fork_at, before, version
             )
+            made = self.stored.conversations[team, new.id]
+            rows = [] if new.parent is None else self.stored.conversations[team, new.parent].rows
+            made.rows = [each for each in rows if each.kind == "purge" and _start_of(each) < new.fork_at]
+            made.head_seq = len(made.rows)
         elif here.is_unshared:
             raise HubRefused("unshared", "This conversation was shared once and is no longer. Share a copy of it.")
         elif here.owner != me:
@@ -208,21 +217,22 @@ class ModelHub:
     def conversations(self, me: str | None, team: str) -> list[SharedConversation]:
         if not self._has(me, team):
             return []
-        found = [self._header(each) for each in self.stored.conversations.values() if each.team == team]
+        found = [self._header(each, me) for each in self.stored.conversations.values() if each.team == team]
         return sorted(found, key=lambda each: (each.created_at, each.id))
 
     def conversation(self, me: str | None, team: str, conversation: str) -> SharedConversation:
         found = self.stored.conversations.get((team, conversation))
         if found is None or not self._has(me, team):
             raise HubRefused("not_shared", "This conversation is not shared with you.")
-        return self._header(found)
+        return self._header(found, me)
 
-    def _header(self, found: Conversation) -> SharedConversation:
+    def _header(self, found: Conversation, me: str | None) -> SharedConversation:
         new, is_held = found.new, self._is_held(found)
         return SharedConversation(
             *(found.team, new.id, new.parent, new.fork_at, found.title or "", new.model, new.created_at, found.channel),
             *(found.head_seq, found.n_messages, found.is_unshared, found.owner, new.repository, found.format),
             *(found.head_digest, found.member if is_held else None, found.holder if is_held else None),
+            *(self.stored.hub, self.stored.incarnation, me or ""),
         )
 
     def _is_held(self, found: Conversation) -> bool:
@@ -260,7 +270,10 @@ class ModelHub:
         found.until_s = self.now_s() + max(1, min(seconds, _LONGEST_LEASE_S))
         found.live.clear()
         self.notify(found.channel)
-        return Lease(team, conversation, store, found.epoch, found.head_seq, found.n_messages, found.head_digest)
+        return Lease(
+            *(team, conversation, store, found.epoch, found.head_seq, found.n_messages, found.head_digest),
+            self.stored.incarnation,
+        )
 
     def renew(self, me: str | None, lease: Lease, seconds: int) -> None:
         found = self._held(me, lease)
@@ -311,14 +324,41 @@ class ModelHub:
             raise HubRefused(
                 "forbidden", "Only their author, the owner of the conversation or an admin may purge messages."
             )
-        for each in (*within, *(row for row in found.rows if row.kind in ("summary", "title"))):
-            found.rows[found.rows.index(each)] = replace(each, body=None, gone="purged")
-        key = f"{start}-{end}@{found.head_seq}"
-        found.rows.append(Row("purge", key, me or "", found.format, json.dumps([start, end]), None, None))
+        forks = self._forks_with(lease.team, lease.conversation, start)
+        for each in forks:
+            if self._is_held(each):
+                name = self.stored.members[each.member or ""]
+                sentence = f"{name} is writing in a fork that has the same messages: {each.holder}."
+                raise HubRefused("busy", sentence, iso(each.until_s))
+        found.rows = [replace(row, body=None, gone="purged") if row in within else row for row in found.rows]
+        seq = found.head_seq + 1
+        for each in (found, *forks):
+            self._forget_derived(each, start, end, lease.conversation, me or "")
+        return seq
+
+    def _forks_with(self, team: str, conversation: str, start: int) -> list[Conversation]:
+        """The conversations below that one which begin with messages from `start` on, and are still shared."""
+        below, left = dict[str, Conversation](), [(conversation, 1 << 31)]
+        while left:
+            parent, n_shared = left.pop()
+            for each in self.stored.conversations.values():
+                n_common = min(each.new.fork_at, n_shared)
+                if (each.team, each.new.parent) == (team, parent) and n_common > start:
+                    below[each.new.id] = each
+                    left.append((each.new.id, n_common))
+        return [each for _, each in sorted(below.items()) if not each.is_unshared]
+
+    def _forget_derived(self, found: Conversation, start: int, end: int, of: str, me: str) -> None:
+        found.rows = [
+            replace(row, body=None, gone="purged") if row.kind in ("summary", "title") else row for row in found.rows
+        ]
+        body = json.dumps([start, end, of])
+        found.rows.append(Row("purge", f"{start}-{end}@{found.head_seq}", me, found.format, body, None, None))
         found.head_seq, found.title = found.head_seq + 1, ""
-        found.live.clear()
+        if found.new.id != of:
+            found.epoch, found.store = found.epoch + 1, None
+        found.live = {}
         self.notify(found.channel)
-        return found.head_seq
 
     # Reading
 
@@ -327,7 +367,7 @@ class ModelHub:
         if found is None or not self._has(me, team):
             return []
         return [
-            Entry(seq, row.kind, row.key, row.author, row.format, row.body, row.message)
+            Entry(seq, row.kind, row.key, row.author, row.format, row.body, row.message, row.gone)
             for seq, row in enumerate(found.rows, 1)
             if seq > after
         ][:limit]
@@ -455,6 +495,10 @@ def _push_fact(found: Facts, fact: NewFact, me: str) -> None:
         body = known.body if fact.standing != "forgotten" else None
         new = replace(known, seq=found.head_seq + 1, standing=fact.standing, body=body)
     found.found[fact.key], found.head_seq = new, found.head_seq + 1
+
+
+def _start_of(purge: Row) -> int:
+    return int(json.loads(purge.body or "[0]")[0])
 
 
 def _message_at(found: Conversation, message_id: int) -> MessageEntry | None:
