@@ -102,8 +102,9 @@ _EXPORTED: Final = {
     "repository": "SELECT id, root_commit, remote FROM hub.repository WHERE team = %s ORDER BY id",
     "conversation": """SELECT id, repository, owner, parent, fork_message_id, title, model, created_at, unshared_at
         FROM hub.conversation WHERE team = %s ORDER BY created_at, id""",
-    "entry": """SELECT conversation, seq, kind, key, author, format, stored_at, message_id, said_at, turn, role,
-        digest_version, content_digest, digest, body, gone FROM hub.entry WHERE team = %s ORDER BY conversation, seq""",
+    "entry": """SELECT conversation, seq, kind, key, author, restored_by, format, stored_at, message_id, said_at, turn,
+        role, digest_version, content_digest, digest, body, gone
+        FROM hub.entry WHERE team = %s ORDER BY conversation, seq""",
     "fact": """SELECT repository, key, seq, standing, author, body, changed_at FROM hub.fact WHERE team = %s
         ORDER BY repository, seq""",
     "audit": "SELECT at, member, action, subject, detail FROM hub.audit WHERE team = %s ORDER BY id",

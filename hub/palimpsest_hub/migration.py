@@ -56,7 +56,7 @@ def set_up(address: str, *, is_restored: bool = False) -> list[int]:
             connection.execute(known[version].read_bytes())
             connection.execute("INSERT INTO hub.migration (version) VALUES (%s)", [version])
         if is_restored:
-            connection.execute("UPDATE hub.incarnation SET id = gen_random_uuid()")
+            connection.execute("UPDATE hub.incarnation SET id = gen_random_uuid(), restored_at = clock_timestamp()")
     return missing
 
 

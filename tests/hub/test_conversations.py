@@ -105,6 +105,11 @@ async def test_the_second_version_of_digests_covers_the_author(lab: Lab) -> None
     as_bob = message(lease.conversation, 2, "mine", digest_of(pushed[-1]), author=team.ids["bob"])
     with pytest.raises(HubRefused, match="does not follow"):
         await ann.push(lease, [as_bob])
+    assert as_bob.message is not None
+    named = dataclasses.replace(as_bob, message=dataclasses.replace(as_bob.message, author=team.ids["bob"]))
+    lab.owner.execute("UPDATE hub.incarnation SET restored_at = clock_timestamp() - interval '31 days'")
+    with pytest.raises(HubRefused, match="Another member wrote this"):
+        await ann.push(lease, [named])
     await ann.push(lease, [mine])
     without = message(lease.conversation, 3, "no author", digest_of(mine), Role.ASSISTANT)
     with pytest.raises(HubRefused, match="older than the one before"):

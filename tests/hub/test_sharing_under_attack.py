@@ -31,6 +31,7 @@ from palimpsest.storage.conversation import conversations, hidden_ranges
 from palimpsest.storage.sharing import shared
 from palimpsest.storage.sharing.shared import Terms
 from palimpsest.storage.store import open_store
+from palimpsest_hub.client import Hub
 from palimpsest_hub.errors import HubUnreachable
 from palimpsest_hub.migration import set_up
 
@@ -219,6 +220,33 @@ async def test_a_restored_hub_gets_back_what_it_lost(
     kept = [text for each in await ann.bench.store.read(conversations.list_all) for text in await ann.texts(each.id)]
     assert "Lost." in kept
     assert (await bob.texts())[-1] == "Ann!"
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_what_others_said_comes_back_under_their_names(
+    machines: list[Machine], team: TestTeam, is_told: bool
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    n_entries = (await ann.sharing.hub.conversation(team.id, at)).head_seq
+    assert await bob.ask("Bob?", "Bob!") == "committed"
+    await bob.settle()
+    await ann.sharing.pull(at)
+    lose(team, at, n_entries)
+    bob.sharing.hub = Hub("host=/nowhere dbname=hub")
+    if not is_told:
+        team.lab.owner.execute("UPDATE hub.incarnation SET restored_at = NULL")
+        with pytest.raises(HubFailed, match="--restored"):
+            await ann.sharing.reconcile(at)
+        assert (await ann.texts(at))[2:] == ["Bob?", "Bob!"]
+        return
+    set_up(team.lab.admin, is_restored=True)
+    assert await ann.ask("Ann again?", "Ann!") == "committed"
+    await ann.settle()
+    entries = await ann.sharing.hub.entries(team.id, at, 0)
+    said = {each.message.message_id: each.author for each in entries if each.message is not None}
+    assert said == dict(enumerate([team.ids[name] for name in ("ann", "ann", "bob", "bob", "ann", "ann")]))
 
 
 async def test_another_hub_or_member_does_not_end_the_sharing(

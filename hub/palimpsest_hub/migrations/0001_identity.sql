@@ -9,7 +9,8 @@ CREATE TABLE hub.migration (version int PRIMARY KEY, applied_at timestamptz NOT 
 -- `hub` is this hub's id for ever. `id` is another one after a restore, so that a store notices that entries may be gone.
 CREATE TABLE hub.incarnation (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-    hub uuid NOT NULL DEFAULT gen_random_uuid()
+    hub uuid NOT NULL DEFAULT gen_random_uuid(),
+    restored_at timestamptz
 );
 INSERT INTO hub.incarnation DEFAULT VALUES;
 

@@ -26,7 +26,7 @@ CREATE TABLE hub.conversation (
     head_seq bigint NOT NULL DEFAULT 0,
     next_message_id int NOT NULL DEFAULT 0,
     head_digest text,
-    digest_version int NOT NULL DEFAULT 1,  -- of the newest message; it never falls
+    digest_version int NOT NULL DEFAULT 1,  -- of the newest message of its own; it never falls
     epoch bigint NOT NULL DEFAULT 0,
     lease_member uuid,
     lease_store text,
@@ -46,6 +46,7 @@ CREATE TABLE hub.entry (
     kind text NOT NULL CHECK (kind IN ('message', 'turn', 'hidden', 'summary', 'title', 'purge')),
     key text NOT NULL CHECK (length(key) BETWEEN 1 AND 200),
     author uuid NOT NULL,
+    restored_by uuid,  -- who pushed it again, after the hub was restored without it
     format int NOT NULL,
     stored_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     message_id int,
@@ -94,23 +95,22 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     here hub.conversation;
     before text;
-    version int := 1;
 BEGIN
     PERFORM hub.require_role(p_team, '{writer,admin}', 'You may not write in this team.');
     IF p_parent IS NULL AND p_fork <> 0 THEN
         PERFORM hub.refuse('malformed', 'A conversation without a parent begins with message 0.');
     ELSIF p_parent IS NOT NULL THEN  -- chained to a message that is here
         PERFORM FROM hub.conversation WHERE team = p_team AND id = p_parent FOR SHARE;  -- no purge meanwhile
-        SELECT digest, digest_version INTO before, version FROM hub.entry
+        SELECT digest INTO before FROM hub.entry
         WHERE team = p_team AND conversation = p_parent AND kind = 'message' AND message_id = p_fork - 1;
         IF before IS NULL THEN
             PERFORM hub.refuse('no_parent', 'The conversation that this is a fork of is not shared with this team.');
         END IF;
     END IF;
     INSERT INTO hub.conversation (team, id, repository, owner, parent, fork_message_id, title, model, created_at,
-                                  next_message_id, head_digest, digest_version)
+                                  next_message_id, head_digest)
     VALUES (p_team, p_conversation, p_repository, hub.me(), p_parent, p_fork, left(p_title, 300), p_model, p_at,
-            p_fork, before, version)
+            p_fork, before)
     ON CONFLICT DO NOTHING;
     IF FOUND THEN
         INSERT INTO hub.entry (team, conversation, seq, kind, key, author, format, body)

@@ -67,7 +67,8 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Appends those of p_entries that are new, and answers how far the conversation has come. Pushing them again changes
--- nothing. The author is the caller, and the digests are derived here, so none of it can be forged.
+-- nothing. The author is the caller, and the digests are derived here, so none of it can be forged. Only for 30 days
+-- after the hub was restored from a backup may members push what others had said: it is marked with who did.
 CREATE FUNCTION hub.push(
     p_team uuid, p_conversation text, p_store text, p_epoch bigint, p_format int, p_entries jsonb
 ) RETURNS TABLE (head_seq bigint, next_message_id int, head_digest text)
@@ -75,6 +76,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c hub.conversation := hub.locked(p_team, p_conversation, p_store, coalesce(p_epoch, -1));
     mine uuid := hub.me();
+    is_restored boolean := (SELECT restored_at > clock_timestamp() - interval '30 days' FROM hub.incarnation);
     e record;
     n int;
 BEGIN
@@ -83,7 +85,7 @@ BEGIN
     END IF;
     FOR e IN SELECT * FROM jsonb_to_recordset(p_entries) AS x(
         kind text, key text, message_id int, said_at text, turn text, role text, digest_version int,
-        content_digest text, digest text, body text, gone text
+        author uuid, content_digest text, digest text, body text, gone text
     ) LOOP
         IF e.kind IS NULL OR e.kind NOT IN ('message', 'turn', 'hidden', 'summary', 'title') THEN
             PERFORM hub.refuse('forbidden', 'An entry of this kind cannot be pushed.');
@@ -101,8 +103,13 @@ BEGIN
                 PERFORM hub.refuse('gap', 'Messages are missing before this one.');
             ELSIF coalesce(e.digest_version, 1) NOT IN (1, 2) OR coalesce(e.digest_version, 1) < c.digest_version THEN
                 PERFORM hub.refuse('digest', 'The version of a digest is unknown, or older than the one before it.');
+            ELSIF e.author <> mine AND (is_restored IS NOT TRUE OR NOT EXISTS (
+                SELECT FROM hub.membership WHERE team = p_team AND member = e.author
+            )) THEN
+                PERFORM hub.refuse('author', 'Another member wrote this message. If the hub was restored from a backup, '
+                    || 'its administrator has to run `palimpsest hub setup --restored`.');
             ELSIF e.digest IS DISTINCT FROM hub.message_digest(coalesce(e.digest_version, 1), c.head_digest,
-                    p_conversation, e.message_id, e.said_at, e.turn, mine, e.content_digest)
+                    p_conversation, e.message_id, e.said_at, e.turn, coalesce(e.author, mine), e.content_digest)
                 OR (e.body IS NOT NULL
                     AND e.content_digest IS DISTINCT FROM encode(sha256(convert_to(e.body, 'UTF8')), 'hex'))
             THEN
@@ -111,13 +118,14 @@ BEGIN
                 PERFORM hub.refuse('malformed', 'The role of a message is not the one in its text.');
             END IF;
         END IF;
-        INSERT INTO hub.entry AS t (team, conversation, seq, kind, key, author, format, message_id, said_at, turn, role,
-                                    digest_version, content_digest, digest, body, gone)
-        SELECT p_team, p_conversation, c.head_seq + 1, e.kind, e.key, mine, p_format, m.message_id, m.said_at, m.turn,
+        INSERT INTO hub.entry AS t (team, conversation, seq, kind, key, author, restored_by, format, message_id, said_at,
+                                    turn, role, digest_version, content_digest, digest, body, gone)
+        SELECT p_team, p_conversation, c.head_seq + 1, e.kind, e.key, coalesce(m.author, mine),
+               CASE WHEN m.author <> mine THEN mine END, p_format, m.message_id, m.said_at, m.turn,
                m.role, m.version, m.content_digest, m.digest, e.body, e.gone
         FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
             SELECT e.message_id, e.said_at, e.turn, e.role, coalesce(e.digest_version, 1) AS version,
-                   e.content_digest, e.digest
+                   e.author, e.content_digest, e.digest
         ) AS m ON e.kind = 'message'
         ON CONFLICT ON CONSTRAINT entry_team_conversation_kind_key_key DO NOTHING;
         GET DIAGNOSTICS n = ROW_COUNT;

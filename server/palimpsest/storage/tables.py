@@ -62,6 +62,7 @@ class Message(_Base):
     digest = TextField()
     content = TextField(null=True)
     purged_role = TextField(null=True)
+    author = TextField(null=True)
 
 
 class TokenCount(_Base):
@@ -286,15 +287,6 @@ class SharedEntry(_Base):
 
     class Meta:
         primary_key = CompositeKey("conversation", "kind", "entry_key")
-
-
-class MessageAuthor(_Base):
-    conversation = TextField()
-    message_id = IntegerField()
-    member = TextField()
-
-    class Meta:
-        primary_key = CompositeKey("conversation", "message_id")
 
 
 class StandIn(_Base):

@@ -67,7 +67,7 @@ CARRIED = {
 """Columns that a file holds, in whatever form."""
 LEFT_OUT = {
     tables.Conversation: "next_message_id head_digest change_seq updated_at layout",
-    tables.Message: "id step digest_version",
+    tables.Message: "id step digest_version author",
     tables.Turn: "request_id next_seq resolution goes_on_behind cancel_requested",
     tables.Hidden: "id",
     tables.Lease: "conversation epoch server holder acquired_at",
@@ -76,7 +76,6 @@ LEFT_OUT = {
     tables.SharedConversation: "conversation hub incarnation member team channel hub_seq n_pushed title root home "
     "shares_results",
     tables.SharedEntry: "conversation kind entry_key",
-    tables.MessageAuthor: "conversation message_id member",
     tables.StandIn: "conversation message_id content",
     tables.PurgeIntent: "id conversation start_message_id end_message_id",
     tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",

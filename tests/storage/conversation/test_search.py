@@ -201,7 +201,7 @@ async def test_messages_stored_past_append_can_be_made_findable_and_are_so_once(
     def copy() -> None:
         sql.execute(
             "INSERT INTO message SELECT 77, 'other', 0, created_at, turn, step, digest_version, content_digest, digest,"
-            " content, NULL FROM message"
+            " content, NULL, NULL FROM message"
         )
         sql.execute("UPDATE conversation SET next_message_id = 1 WHERE id = 'other'")
         search.remove(77, user_message("pump one"))

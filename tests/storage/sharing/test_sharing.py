@@ -50,7 +50,8 @@ class Log:
                 self.n_messages += 1
             elif any((known.kind, known.key) == (each.kind, each.key) for known in self.entries):
                 continue
-            self.entries.append(Entry(len(self.entries) + 1, each.kind, each.key, member, 1, each.body, each.message))
+            author = member if each.message is None else each.message.author or member
+            self.entries.append(Entry(len(self.entries) + 1, each.kind, each.key, author, 1, each.body, each.message))
         return len(self.entries)
 
     def purge(self, start: int, end: int) -> None:
@@ -79,6 +80,7 @@ async def attach(store: Store, log: Log, *, makes: bool) -> None:
     if makes:
         await store.run(conversations.create, C, "Herons", "offline", NOW)
     header = SharedConversation("team", C, None, 0, "Herons", "offline", NOW, "channel", 0, 0, is_unshared=False)
+    header = replace(header, me=store.directory.name)
     await store.run(shared.attach, header, Terms(CLEANER))
     await pull(store, log)
 

@@ -15,9 +15,22 @@ from typing import Final
 
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId, canonical_json
 
-DIGEST_VERSION: Final = 1
-AUTHORED_VERSION: Final = 2
-"""The version of a digest that covers the author as well: of messages that are said in a shared conversation."""
+_VERSION: Final = 1
+_AUTHORED_VERSION: Final = 2
+
+
+def digest_version(author: str | None) -> int:
+    """The version of a digest: 2 when it covers the author as well, as of messages that are said in a shared
+    conversation."""
+    return _VERSION if author is None else _AUTHORED_VERSION
+
+
+def covered_author(version: int, author: str | None) -> str | None:
+    """The author that a digest of the version covers. Version 1 covers none, although a hub may name one. Raises
+    ValueError for another version, and for version 2 without an author."""
+    if version not in (_VERSION, _AUTHORED_VERSION) or (version == _AUTHORED_VERSION and author is None):
+        raise ValueError("no such version of a digest")
+    return author if version == _AUTHORED_VERSION else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class StoredMessage:
     digest: Digest
     purged: Digest | None = None
     """For a tombstone, the digest of the content that was purged; its own content has no parts. Else None."""
+    author: str | None = None
+    """The member of a hub whom the digest covers; None for version 1."""
 
 
 def _hash(value: object) -> Digest:
@@ -55,7 +70,7 @@ def message_digest(
     """The digest of a message. `predecessor` is None for the first message of a conversation that is no fork. With an
     `author`, the id of a member of a hub, it is one of version 2; a hub derives the same (`hub.message_digest`)."""
     header: dict[str, object] = {
-        "version": DIGEST_VERSION if author is None else AUTHORED_VERSION,
+        "version": digest_version(author),
         "conversation": conversation_id,
         "id": message_id,
         "created_at": created_at,
@@ -80,6 +95,7 @@ def first_broken(messages: Iterable[StoredMessage]) -> MessageId | None:
             message.created_at,
             message.turn_id,
             message.purged or content_digest(message.content),
+            message.author,
         )
         if message.id != expected_id or derived != message.digest:
             return message.id

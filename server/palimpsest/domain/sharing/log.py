@@ -52,6 +52,8 @@ class MessageEntry:
     role: str
     digest_version: int = 1
     """2 when the digest covers the author (`conversation.chain`). It never falls within a conversation."""
+    author: str | None = None
+    """Whom the digest of one that is pushed covers; None for version 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class Rules:
             line.created_at,
             line.turn,
             line.content_digest,
+            line.author,
         )
         if derived != line.digest:
             raise Fault("the message's digest does not follow from it and the messages before it")

@@ -63,6 +63,8 @@ class MessageLine:
     """None when it was purged: the digests are its tombstone."""
     purged_role: Role | None = None
     """The role of a purged message, when it is known."""
+    author: str | None = None
+    """The member of a hub whom the digest covers; None for version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def as_copy(transfer: Transfer, conversation_id: ConversationId, turn_ids: Mappi
     for old in transfer.messages:
         turn = None if old.turn is None else turn_ids[old.turn]
         predecessor = message_digest(predecessor, conversation_id, old.id, old.created_at, turn, old.content_digest)
-        messages.append(replace(old, conversation=None, turn=turn, digest=predecessor))
+        messages.append(replace(old, conversation=None, turn=turn, digest=predecessor, author=None))
     origin = Origin(transfer.header.id, transfer.messages[-1].digest if transfer.messages else None)
     return replace(
         transfer,

@@ -17,6 +17,14 @@ def to_clean(transfer: Transfer, cleaner: Cleaner) -> list[MessageId]:
     return [each.id for each in own if each.content is not None and cleaner.content(each.content) != each.content]
 
 
+def cannot_stay(transfer: Transfer, member: str) -> bool:
+    """Whether no hub takes the conversation's own messages from that member as they are: another one wrote some, or
+    some were said alone behind others that were shared."""
+    authors = [each.author for each in transfer.messages if each.conversation is None]
+    known = [each for each in authors if each is not None]
+    return any(each != member for each in known) or authors[len(authors) - len(known) :] != known
+
+
 def clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
     """A copy without what may not leave, and without what was derived from the messages, which may quote it."""
     messages = []

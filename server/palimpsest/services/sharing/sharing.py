@@ -23,7 +23,7 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
-from palimpsest.services.sharing.copies import clean_copy, to_clean
+from palimpsest.services.sharing.copies import cannot_stay, clean_copy, to_clean
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
@@ -124,7 +124,7 @@ class Sharing:
         transfer = await self.store.read(transfers.read, conversation_id)
         cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
         n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
-        is_copy = bool(cleaned) or not await self._is_root_shared(transfer, team)
+        is_copy = bool(cleaned) or await self._must_be_copied(transfer, team)
         return Plan(readers, len(transfer.messages), n_bytes, tuple(cleaned), is_copy)
 
     async def share(self, conversation_id: ConversationId, team: str) -> ConversationId:
@@ -147,7 +147,7 @@ class Sharing:
     async def _share(self, conversation_id: ConversationId, team: str) -> ConversationId:
         transfer = await self.store.read(transfers.read, conversation_id)
         cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
-        if cleaned or not await self._is_root_shared(transfer, team):
+        if cleaned or await self._must_be_copied(transfer, team):
             copy = await asyncio.to_thread(clean_copy, transfer, self.terms.cleaner)
             await self.store.run(transfers.write, copy, utc_now())
             self._make_findable()
@@ -494,12 +494,15 @@ class Sharing:
             raise InvalidRequest("This conversation is not shared.")
         return standing
 
-    async def _is_root_shared(self, transfer: Transfer, team: str) -> bool:
-        """Whether the conversation is no fork, or a fork of one that is shared with the team."""
-        if transfer.header.parent is None:
-            return True
-        standing = await self.store.read(shared.standing, ConversationId(transfer.header.parent))
-        return standing is not None and standing.team == team
+    async def _must_be_copied(self, transfer: Transfer, team: str) -> bool:
+        """Whether the conversation is a fork of one that is not shared with the team, or holds messages that only
+        others can push."""
+        if (parent := transfer.header.parent) is not None:
+            standing = await self.store.read(shared.standing, ConversationId(parent))
+            if standing is None or standing.team != team:
+                return True
+        with told():
+            return cannot_stay(transfer, await self.hub.me())
 
     def _make_findable(self) -> None:
         """Does what is noted to be done: messages that were copied or moved are not in the indexes yet."""

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, message_digest
+from palimpsest.domain.conversation.chain import (
+    StoredMessage,
+    content_digest,
+    covered_author,
+    digest_version,
+    message_digest,
+)
 from palimpsest.domain.conversation.titles import title_of
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
@@ -79,11 +85,18 @@ class _Tail:
     next_id: int
     digest: Digest | None
     """The digest of the last message; None when there is none."""
+    author: str | None
+    """As whom the conversation is shared; None when it is not."""
 
 
 def _tail(conversation_id: ConversationId) -> _Tail:
     """Raises NotFound."""
-    found = execute("SELECT title, next_message_id, head_digest FROM conversation WHERE id = ?", conversation_id)
+    found = execute(
+        """SELECT title, next_message_id, head_digest,
+            (SELECT member FROM shared_conversation WHERE shared_conversation.conversation = conversation.id)
+        FROM conversation WHERE id = ?""",
+        conversation_id,
+    )
     return _Tail(conversation_id, *(found.fetchone() or conversations.raise_missing(conversation_id)))
 
 
@@ -95,22 +108,27 @@ def _chained(
     messages: list[tuple[StoredMessage, Digest]] = []
     for message_id, content in enumerate(contents, MessageId(tail.next_id)):
         own = content_digest(content)
-        predecessor = message_digest(predecessor, tail.conversation_id, MessageId(message_id), now, turn_id, own)
-        stored = StoredMessage(tail.conversation_id, MessageId(message_id), content, now, turn_id, predecessor)
+        predecessor = message_digest(
+            predecessor, tail.conversation_id, MessageId(message_id), now, turn_id, own, tail.author
+        )
+        stored = StoredMessage(
+            tail.conversation_id, MessageId(message_id), content, now, turn_id, predecessor, author=tail.author
+        )
         messages.append((stored, own))
     return messages
 
 
 _APPEND: Final = """INSERT INTO message
-    (conversation, message_id, created_at, turn, step, digest_version, content_digest, digest, content)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    (conversation, message_id, created_at, turn, step, digest_version, content_digest, digest, content, author)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 def _columns(message: StoredMessage, own: Digest, step_id: StepId | None) -> tuple[object, ...]:
     """The columns of a row, in the order of `_APPEND`."""
     return (
-        *(message.conversation_id, message.id, message.created_at, message.turn_id, step_id, DIGEST_VERSION),
-        *(own, message.digest, canonical_json(message.content.to_json())),
+        *(message.conversation_id, message.id, message.created_at, message.turn_id, step_id),
+        *(digest_version(message.author), own, message.digest),
+        *(canonical_json(message.content.to_json()), message.author),
     )
 
 
@@ -126,8 +144,8 @@ def _extend(tail: _Tail, messages: Sequence[tuple[StoredMessage, Digest]], now: 
     )
 
 
-_MESSAGES: Final = """SELECT conversation, message_id, created_at, turn, digest, content, content_digest, purged_role
-    FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?"""
+_MESSAGES: Final = """SELECT conversation, message_id, created_at, turn, digest, content, content_digest, purged_role,
+    digest_version, author FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ?"""
 
 
 def read(conversation_id: ConversationId, start: int, end: int | None = None) -> list[StoredMessage]:
@@ -232,7 +250,7 @@ def stand_in(owner: str, message_id: int) -> Content | None:
 
 def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
     """The message of a row of `_MESSAGES`. `going`: ranges of ids whose content is being purged: nobody may read it."""
-    owner, message_id, created_at, turn, digest, text, own, role = row
+    owner, message_id, created_at, turn, digest, text, own, role, version, author = row
     purged: Digest | None = None
     if text is None or any(first <= message_id < after for first, after in going):
         # An imported tombstone may have lost its role; as a user's, it begins an exchange as every purged range does.
@@ -242,5 +260,6 @@ def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMe
         content = Content.from_json(json.loads(text))
     turn_id = None if turn is None else TurnId(turn)
     return StoredMessage(
-        ConversationId(owner), MessageId(message_id), content, created_at, turn_id, Digest(digest), purged
+        *(ConversationId(owner), MessageId(message_id), content, created_at, turn_id, Digest(digest), purged),
+        author=covered_author(version, author),
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from palimpsest.domain.context.cut import CutCause
-from palimpsest.domain.conversation.chain import DIGEST_VERSION
+from palimpsest.domain.conversation.chain import covered_author, digest_version
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId, canonical_json
@@ -121,12 +121,13 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
     found: list[MessageLine] = []
     for owner, first, after in conversations.lineage(conversation_id, 0, end):
         rows = sql.execute(
-            """SELECT message_id, created_at, content_digest, digest, turn, content, purged_role FROM message
+            """SELECT message_id, created_at, content_digest, digest, turn, content, purged_role,
+                digest_version, author FROM message
             WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY message_id""",
             *(owner, first, after),
         )
         going = pending_work.being_purged(owner)
-        for message_id, created_at, own, digest, turn, content, role in rows:
+        for message_id, created_at, own, digest, turn, content, role, version, author in rows:
             is_gone = content is None or any(start <= message_id < stop for start, stop in going)
             found.append(
                 MessageLine(
@@ -138,6 +139,7 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
                     None if turn is None else TurnId(turn),
                     None if is_gone else Content.from_json(json.loads(content)),
                     message_log.purged_role(role, content) if is_gone else None,
+                    covered_author(version, author),
                 )
             )
     return tuple(found)
@@ -248,14 +250,17 @@ def _write_messages(transfer: Transfer) -> None:
     conversation_id = transfer.header.id
     sql.execute_many(
         """INSERT INTO message (
-            conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role
-        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role,
+            author
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             (
-                *(conversation_id, message.id, message.created_at, message.turn, DIGEST_VERSION),
+                *(conversation_id, message.id, message.created_at, message.turn),
+                digest_version(message.author),
                 *(message.content_digest, message.digest),
                 None if message.content is None else canonical_json(message.content.to_json()),
                 None if message.purged_role is None else message.purged_role.value,
+                message.author,
             )
             for message in transfer.messages
             if message.conversation is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from palimpsest.domain.conversation.chain import DIGEST_VERSION, StoredMessage, content_digest, first_broken
+from palimpsest.domain.conversation.chain import StoredMessage, content_digest, covered_author, first_broken
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, TurnId
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sql import execute
@@ -78,14 +78,19 @@ def _rows(conversation_id: ConversationId) -> Iterator[tuple[StoredMessage, bool
     """Every message, oldest first, one at a time, and whether its own digest and version match its content."""
     for owner, first, after in conversations.lineage(conversation_id):
         rows = execute(
-            """SELECT conversation, message_id, created_at, turn, digest_version, content_digest, digest, content
+            """SELECT conversation, message_id, created_at, turn, digest_version, content_digest, digest, content,
+                author
             FROM message WHERE conversation = ? AND message_id >= ? AND message_id < ? ORDER BY message_id""",
             *(owner, first, after),
         )
-        for holder, message_id, created_at, turn, version, own, digest, text in rows:
+        for holder, message_id, created_at, turn, version, own, digest, text, author in rows:
             purged = Digest(own) if text is None else None
             content = Content(Role.USER, ()) if text is None else Content.from_json(json.loads(text))
-            is_own = version == DIGEST_VERSION and (purged is not None or content_digest(content) == own)
+            is_own = purged is not None or content_digest(content) == own
+            try:
+                covered = covered_author(version, author)
+            except ValueError:
+                is_own, covered = False, None
             yield (
                 StoredMessage(
                     ConversationId(holder),
@@ -95,6 +100,7 @@ def _rows(conversation_id: ConversationId) -> Iterator[tuple[StoredMessage, bool
                     None if turn is None else TurnId(turn),
                     Digest(digest),
                     purged,
+                    covered,
                 ),
                 is_own,
             )

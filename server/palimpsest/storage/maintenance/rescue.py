@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from palimpsest.domain.conversation.chain import content_digest, message_digest
+from palimpsest.domain.conversation.chain import content_digest, covered_author, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
 from palimpsest.storage.conversation import search
 from palimpsest.storage.sql import execute
@@ -278,7 +278,8 @@ def _verified(row: Row, conversation_id: ConversationId, predecessor: Digest | N
     with contextlib.suppress(TypeError, ValueError):
         turn = None if row["turn"] is None else TurnId(row["turn"])
         derived = message_digest(
-            predecessor, conversation_id, MessageId(row["message_id"]), row["created_at"], turn, row["content_digest"]
+            *(predecessor, conversation_id, MessageId(row["message_id"]), row["created_at"], turn),
+            *(row["content_digest"], covered_author(row["digest_version"], row.get("author"))),
         )
         if derived == row["digest"]:
             content = _content(row)

@@ -21,12 +21,7 @@ STATEMENTS = (
         entry_key TEXT NOT NULL,
         PRIMARY KEY (conversation, kind, entry_key)
     ) WITHOUT ROWID""",
-    """CREATE TABLE message_author (
-        conversation TEXT NOT NULL REFERENCES conversation (id),
-        message_id INTEGER NOT NULL,
-        member TEXT NOT NULL,
-        PRIMARY KEY (conversation, message_id)
-    ) WITHOUT ROWID""",
+    "ALTER TABLE message ADD COLUMN author TEXT",
     """CREATE TABLE stand_in (
         conversation TEXT NOT NULL REFERENCES conversation (id),
         message_id INTEGER NOT NULL,

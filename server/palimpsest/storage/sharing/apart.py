@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from palimpsest.domain.conversation.chain import message_digest
+from palimpsest.domain.conversation.chain import covered_author, message_digest
 from palimpsest.domain.conversation.titles import apart_title
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId, canonical_json
 from palimpsest.machine import machine
@@ -96,24 +96,23 @@ def _move_messages(
     """The digest of the last moved message."""
     ((head,),) = execute("SELECT head_digest FROM conversation WHERE id = ?", fork)
     rows: list[tuple[Any, ...]] = execute(
-        """SELECT id, message_id, created_at, turn, content_digest, content FROM message
+        """SELECT id, message_id, created_at, turn, content_digest, content, digest_version, author FROM message
         WHERE conversation = ? AND message_id >= ? ORDER BY message_id""",
         *(conversation_id, start),
     ).fetchall()
-    for row_id, message_id, created_at, turn, own, text in rows:
+    for row_id, message_id, created_at, turn, own, text, version, author in rows:
         if text is not None:
             content = Content.from_json(json.loads(text))
             search.remove(row_id, content)
             passages.remove(row_id, content)
         execute("DELETE FROM indexed_message WHERE message = ?", row_id)
         turn_id = None if turn is None else TurnId(turns[turn])
-        head = message_digest(head, fork, MessageId(message_id), created_at, turn_id, Digest(own))
+        covered = covered_author(version, author)
+        head = message_digest(head, fork, MessageId(message_id), created_at, turn_id, Digest(own), covered)
         execute("UPDATE message SET conversation = ?, turn = ?, digest = ? WHERE id = ?", fork, turn_id, head, row_id)
-    for table in ("message_author", "stand_in"):
-        execute(
-            f"UPDATE {table} SET conversation = ? WHERE conversation = ? AND message_id >= ?",
-            *(fork, conversation_id, start),
-        )
+    execute(
+        "UPDATE stand_in SET conversation = ? WHERE conversation = ? AND message_id >= ?", fork, conversation_id, start
+    )
     return None if head is None else Digest(head)
 
 
@@ -153,11 +152,11 @@ def _chain_anew(conversation_id: ConversationId) -> None:
     ((fork_at,),) = execute("SELECT fork_message_id FROM conversation WHERE id = ?", conversation_id)
     head = _digest_before(conversation_id, MessageId(fork_at))
     rows = execute(
-        """SELECT id, message_id, created_at, turn, content_digest FROM message
+        """SELECT id, message_id, created_at, turn, content_digest, digest_version, author FROM message
         WHERE conversation = ? ORDER BY message_id""",
         conversation_id,
     ).fetchall()
-    for row_id, message_id, created_at, turn, own in rows:
+    for row_id, message_id, created_at, turn, own, version, author in rows:
         head = message_digest(
             None if head is None else Digest(head),
             conversation_id,
@@ -165,6 +164,7 @@ def _chain_anew(conversation_id: ConversationId) -> None:
             created_at,
             turn,
             Digest(own),
+            covered_author(version, author),
         )
         execute("UPDATE message SET digest = ? WHERE id = ?", head, row_id)
     execute("UPDATE conversation SET head_digest = ? WHERE id = ?", head, conversation_id)

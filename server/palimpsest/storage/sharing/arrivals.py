@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain.context.summaries.node import Summary
-from palimpsest.domain.conversation.chain import DIGEST_VERSION, content_digest, message_digest
+from palimpsest.domain.conversation.chain import content_digest, covered_author, message_digest
 from palimpsest.domain.conversation.exchanges import unanswered_calls
 from palimpsest.domain.errors import ErrorKind, NotFound
 from palimpsest.domain.messages import (
@@ -128,7 +128,11 @@ class _Messages:
     def add(self, entry: Entry) -> None:
         """Raises Diverged, and Unsound where the message does not follow."""
         said = entry.message
-        if said is None or said.digest_version != DIGEST_VERSION or not isinstance(said.said_at, str):
+        try:
+            author = None if said is None else covered_author(said.digest_version, entry.author)
+        except ValueError:
+            said = None
+        if said is None or not isinstance(said.said_at, str):
             raise self._unsound(entry, "is no message that this version knows")
         message_id, own, digest = MessageId(said.message_id), Digest(said.content_digest), Digest(said.digest)
         if message_id < self._next:
@@ -146,21 +150,21 @@ class _Messages:
             role = Role(said.role)
         except _INVALID as error:  # its author, or an admin, can purge it; then it is passed
             raise self._unsound(entry, "is no message") from error
-        due = message_digest(self._head, self._conversation_id, message_id, said.said_at, turn, own)
+        due = message_digest(self._head, self._conversation_id, message_id, said.said_at, turn, own, author)
         if message_id > self._next or due != digest or (content is not None and content_digest(content) != own):
             raise self._unsound(entry, "does not follow from what is here")
         row_id = execute(
             """INSERT INTO message (
-                conversation, message_id, created_at, turn, digest_version, content_digest, digest, content, purged_role
-            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            *(self._conversation_id, message_id, said.said_at, turn, DIGEST_VERSION, own, digest, entry.body),
-            role.value if content is None else None,
+                conversation, message_id, created_at, turn, digest_version, content_digest, digest, content,
+                purged_role, author
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            *(self._conversation_id, message_id, said.said_at, turn, said.digest_version, own, digest, entry.body),
+            *(role.value if content is None else None, entry.author),
         ).lastrowid
         if content is None and entry.missing == Missing.WITHHELD:
             self.settle()  # the call may have come just now
             _write_stand_in(self._conversation_id, message_id, role)
         self._added.append(passages.Added(row_id or 0, message_id, said.said_at, content))
-        self._note_author(message_id, entry.author)
         self._next, self._head, self._at = message_id + 1, digest, max(self._at, said.said_at)
 
     def settle(self) -> None:
@@ -176,12 +180,6 @@ class _Messages:
         shared.note_messages(self._conversation_id, self._next)
         facts.set_extracted(self._conversation_id, MessageId(self._next))
         self._added, self.has_added = [], True
-
-    def _note_author(self, message_id: MessageId, member: str) -> None:
-        execute(
-            "INSERT OR REPLACE INTO message_author (conversation, message_id, member) VALUES (?, ?, ?)",
-            *(self._conversation_id, message_id, member),
-        )
 
     def _unsound(self, entry: Entry, what: str) -> Unsound:
         return Unsound(f"Entry {entry.seq} of the shared conversation {self._conversation_id} {what}.")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from palimpsest.domain.conversation.chain import covered_author
 from palimpsest.domain.messages import Content, ConversationId, Role, SummaryId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import MOST_BYTES, EntryKind, MessageEntry, Missing, NewEntry, key_of
@@ -46,8 +47,9 @@ def unpushed(conversation_id: ConversationId, next_message_id: int) -> Batch:
     n_bytes = 0
     going = pending_work.being_purged(conversation_id)
     rows = execute(
-        """SELECT message_id, created_at, turn, content_digest, digest, content, purged_role FROM message
-        WHERE conversation = ? AND message_id >= ? ORDER BY message_id LIMIT ?""",
+        """SELECT message_id, created_at, turn, content_digest, digest, content, purged_role,
+            digest_version, author
+        FROM message WHERE conversation = ? AND message_id >= ? ORDER BY message_id LIMIT ?""",
         *(conversation_id, next_message_id, _MOST_AT_ONCE + 1),
     )
     for row in rows:
@@ -96,7 +98,7 @@ def _shares_results(conversation_id: ConversationId) -> bool:
 def _message(
     row: tuple[Any, ...], cleaner: Cleaner, going: Sequence[tuple[int, int]], *, shares_results: bool
 ) -> NewEntry:
-    message_id, said_at, turn, own, digest, text, role = row
+    message_id, said_at, turn, own, digest, text, role, version, author = row
     role = message_log.purged_role(role, text) or Role.USER
     if any(start <= message_id < end for start, end in going):
         text = None
@@ -109,7 +111,9 @@ def _message(
             )
         if len(text.encode()) > MOST_BYTES or (content.results and not shares_results):
             text, missing = None, Missing.WITHHELD
-    said = MessageEntry(message_id, said_at, turn, own, digest, Role(role).value)
+    said = MessageEntry(
+        *(message_id, said_at, turn, own, digest, Role(role).value, version), covered_author(version, author)
+    )
     return NewEntry(EntryKind.MESSAGE, str(message_id), text, said, missing)
 
 

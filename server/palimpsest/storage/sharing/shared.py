@@ -216,13 +216,14 @@ def known(conversation_id: ConversationId) -> frozenset[tuple[str, str]]:
 
 
 def authors(conversation_id: ConversationId, start: int, end: int) -> dict[MessageId, str]:
-    """The members who wrote the messages [start, end) that came from a hub."""
+    """The other members who wrote messages [start, end)."""
     found: dict[MessageId, str] = {}
     for owner, first, after in conversations.lineage(conversation_id, start, end):
         rows = execute(
-            """SELECT message_id, member FROM message_author
-            WHERE conversation = ? AND message_id >= ? AND message_id < ?""",
+            """SELECT message_id, author FROM message
+            WHERE conversation = ? AND message_id >= ? AND message_id < ? AND author IS NOT NULL
+                AND author IS NOT (SELECT member FROM shared_conversation WHERE conversation = message.conversation)""",
             *(owner, first, after),
         )
-        found |= {MessageId(message_id): member for message_id, member in rows}
+        found |= {MessageId(message_id): author for message_id, author in rows}
     return found
