@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -26,6 +26,7 @@ from palimpsest_hub.records import (
     NewConversation,
     NewFact,
     Replica,
+    Repository,
     RoleInTeam,
     Team,
 )
@@ -245,6 +246,12 @@ class Hub:
 
     # Facts
 
+    async def repositories(self, team: str) -> list[Repository]:
+        """The repositories of a team, by remote."""
+        query = """SELECT id::text, root_commit, remote, head_seq FROM hub.repository
+            WHERE team = %s ORDER BY remote, root_commit"""
+        return [Repository(*row) for row in await self._calls.rows(query, team)]
+
     async def repository(self, team: str, root_commit: str, remote: str) -> str:
         """The id of a repository in a team; it is made when it is new."""
         ((found,),) = await self._calls.call("repository_id", team, root_commit, remote)
@@ -253,8 +260,7 @@ class Hub:
     async def push_facts(self, team: str, repository: str, facts: Sequence[NewFact]) -> int:
         """Take facts up; the seq of the newest change. A forgotten fact stays forgotten; else the last word counts."""
         seq = 0
-        for start in range(0, len(facts), _MOST_AT_ONCE):
-            piece = facts[start : start + _MOST_AT_ONCE]
+        for piece in _pieces(facts):
             text = json.dumps(
                 [{"key": f.key, "standing": f.standing, "body": f.body} for f in piece], ensure_ascii=False
             )
@@ -278,9 +284,12 @@ def _to_json(entry: NewEntry) -> dict[str, object]:
     return value | asdict(entry.message) if entry.message is not None else value
 
 
-def _pieces(entries: Sequence[NewEntry]) -> Iterator[list[NewEntry]]:
-    """The entries in order, in pieces of at most 200 and about 4 MiB."""
-    piece: list[NewEntry] = []
+_Pushed = TypeVar("_Pushed", NewEntry, NewFact)
+
+
+def _pieces(entries: Sequence[_Pushed]) -> Iterator[list[_Pushed]]:
+    """What is pushed, in order, in pieces of at most 200 and about 4 MiB."""
+    piece: list[_Pushed] = []
     n_bytes = 0
     for each in entries:
         size = len((each.body or "").encode())

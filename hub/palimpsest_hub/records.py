@@ -112,6 +112,17 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository whose facts are shared in a team."""
+
+    id: str
+    root_commit: str
+    remote: str
+    head_seq: int
+    """The newest change of one of its facts; 0 for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewFact:
     """A fact as it stands now. `key` is the SHA-256, in hex, of its type and its normalized text."""
 

@@ -20,12 +20,13 @@ from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import utc_now
 from palimpsest.services.context.debug_log import LOGGER_NAME
@@ -65,6 +66,7 @@ from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.instructions import Instructions, read_instructions
+from palimpsest.services.workspace.repository import identify
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
@@ -206,15 +208,22 @@ class Composer:
         if hub is None:
             folder.sharing.take(None, None)
             return
+        from palimpsest.services.sharing.repository_facts import RepositoryFacts
         from palimpsest.services.sharing.sharing import Sharing
         from palimpsest.services.sharing.watch import Watch
         from palimpsest.storage.sharing.shared import Terms
+
+        async def identify_repository() -> RepositoryIdentity | None:
+            if not folder.trust.is_trusted:
+                raise InvalidRequest("Trust this folder first: a repository decides which programs git runs.")
+            return await asyncio.to_thread(identify, folder.root, self.environ)
 
         cleaner = Cleaner(folder.root.as_posix(), Path.home().as_posix())
         terms = Terms(cleaner, settings.hub.share_tool_results)
         purges = Purging(contexts, folder.listeners, folder.documents)
         sharing = Sharing(hub, contexts, folder.listeners, purges, terms)
-        folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s))
+        repository_facts = RepositoryFacts(sharing, folder.facts, identify_repository, settings.hub.facts)
+        folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s, repository_facts))
 
     async def _models(
         self,

@@ -145,6 +145,11 @@ class StoredFact:
     """The time at which a person last confirmed it."""
     n_uses: int = 0
     """The number of times a model got it."""
+    author: str | None = None
+    """The colleague who noted it, on another checkout; None for a fact of this store's own. It is shown with that name,
+    and decides about no fact or rule of the user."""
+    is_shared: bool = False
+    """Whether a team has it."""
 
     @property
     def is_open(self) -> bool:

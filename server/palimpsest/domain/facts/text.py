@@ -26,7 +26,17 @@ def for_model(fact: StoredFact) -> str:
     if not fact.is_open:
         remarks.append("no longer holds")
     behind = f" ({'; '.join(remarks)})" if remarks else ""
-    return f"- {fact.fact.fact_type.value.replace('_', ' ')}: {fact.fact.content}{behind}"
+    return f"- {fact.fact.fact_type.value.replace('_', ' ')}: {by_author(fact)}{fact.fact.content}{behind}"
+
+
+def by_author(fact: StoredFact) -> str:
+    """What stands in front of a statement of a colleague, wherever a model reads it; empty for the user's own."""
+    return "" if fact.author is None else f"{fact.author} noted, on another checkout: "
+
+
+def author_remark(fact: StoredFact) -> str:
+    """What people read behind a statement of a colleague; empty for the user's own."""
+    return "" if fact.author is None else f" (noted by {fact.author})"
 
 
 def sign_of(fact: StoredFact) -> str:

@@ -94,6 +94,8 @@ class HubSettings:
     """The name of the team with which conversations are shared. Unset: the only team that you are in."""
     share_tool_results: bool = declare("hub.share_tool_results", True)
     """Share the results of tools. When false, their texts stay on this machine."""
+    facts: bool = declare("hub.facts", False)
+    """Share the facts of the folders for which you said so (`/share facts`), and take in those of your team."""
     poll_s: int = declare("hub.poll_s", 3, at_least=1)
     """How often the hub is asked for news, in seconds."""
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Final
 
 from palimpsest.domain.facts.fact import FactState, Span
-from palimpsest.domain.facts.staleness.anchor import Anchor, make_anchor
+from palimpsest.domain.facts.staleness.anchor import BYTES_ALONE, Anchor, make_anchor
 from palimpsest.domain.facts.staleness.check import Verdict, check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines
 from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
@@ -27,8 +27,6 @@ MAX_SOURCE_BYTES: Final = 2 * 1024 * 1024
 _MOST_CANDIDATES: Final = 2_000
 _MOST_CANDIDATE_BYTES: Final = 64 * 1024 * 1024
 """The most bytes of the files in which lost ones of one suffix are looked for."""
-_BYTES_ALONE: Final = "bytes"
-"""The anchor of a file that is no text, or too large: only its hash counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class SourceFile:
         """The tie to a place in the file: to the span, else to the symbol, else to the lines that `said` is about, else
         to the whole file. `older`: see `make_anchor`."""
         if self.text is None:
-            return Tie(self.version, _BYTES_ALONE, symbol, None)
+            return Tie(self.version, BYTES_ALONE, symbol, None)
         if span is None and symbol:
             span = find_symbol(self.path, self.text, symbol)
         if span is None and said and (found := said_place(self.path, self.text, said)) is not None:
@@ -113,7 +111,7 @@ def places_in(links: Sequence[Link], path: str, text: str, lines: FileLines | No
     """The places as they are in a text, without those that were tied to bytes. Each version that they were tied to
     costs one map of lines. `lines`: the lines of `text`, where the caller has them."""
     for version, group in groupby(links, key=lambda link: link.version):
-        known = [link for link in group if link.anchor != _BYTES_ALONE]
+        known = [link for link in group if link.anchor != BYTES_ALONE]
         if not known:
             continue
         before = FileLines.from_bytes(version.lines)
@@ -165,7 +163,7 @@ def _news(links: Sequence[Link], file: SourceFile) -> list[News]:
 
 def _in_file(links: Sequence[Link], file: SourceFile) -> Iterator[PlaceNow]:
     """The places in a file. Only the bytes count when the file is no text, or was none."""
-    bytes_alone = [link for link in links if file.text is None or link.anchor == _BYTES_ALONE]
+    bytes_alone = [link for link in links if file.text is None or link.anchor == BYTES_ALONE]
     for link in bytes_alone:
         state = FactState.FRESH if link.version.sha256 == file.sha256 else FactState.CHANGED
         yield PlaceNow(link, state, None if state is FactState.FRESH else link.span, "")
@@ -175,7 +173,7 @@ def _in_file(links: Sequence[Link], file: SourceFile) -> Iterator[PlaceNow]:
 
 def anchor_of(link: Link) -> Anchor | None:
     """The anchor; None for a file that is no text, or too large."""
-    return None if link.anchor == _BYTES_ALONE else _anchor(link)
+    return None if link.anchor == BYTES_ALONE else _anchor(link)
 
 
 def _anchor(link: Link) -> Anchor:
@@ -190,7 +188,7 @@ def _read_anchor(text: str) -> Anchor:
 
 def _made_at(link: Link) -> Span | None:
     """The lines for which the anchor was made."""
-    return None if link.anchor == _BYTES_ALONE else _anchor(link).span
+    return None if link.anchor == BYTES_ALONE else _anchor(link).span
 
 
 class _PresentFiles:
@@ -205,7 +203,7 @@ class _PresentFiles:
         version = links[0].version
         paths, candidates = self._alike(version.path)
         if (there := paths.get(version.sha256)) is None:
-            anchors = [_anchor(link) for link in links if link.version == version and link.anchor != _BYTES_ALONE]
+            anchors = [_anchor(link) for link in links if link.version == version and link.anchor != BYTES_ALONE]
             there = relocate(FileLines.from_bytes(version.lines), anchors, candidates) if anchors else None
         return None if there is None else read_source(self._files, there)
 

@@ -224,8 +224,9 @@ class FactKeeper:
 
 
 def known_facts() -> tuple[list[StoredFact], knowledge.Version]:
-    """In a transaction: all facts of the folder, also closed ones, and the version of what is known."""
-    return facts.all_known(), knowledge.version()
+    """In a transaction: all facts of the folder but those of colleagues, also closed ones, and the version of what is
+    known."""
+    return facts.own(), knowledge.version()
 
 
 def _restorable_since() -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.repository_facts import RepositoryFacts
     from palimpsest.services.sharing.sharing import Sharing
     from palimpsest.services.sharing.watch import Watch
 
@@ -19,6 +20,8 @@ class FolderSharing:
 
     current: Sharing | None = None
     """None: no hub is set up."""
+    facts: RepositoryFacts | None = None
+    """None: no hub is set up."""
     _watching: asyncio.Task[None] | None = None
 
     def take(self, sharing: Sharing | None, watch: Watch | None) -> None:
@@ -26,6 +29,7 @@ class FolderSharing:
         if sharing is not None and self.current is not None:
             sharing.closing = self.current.closing
         self.current = sharing
+        self.facts = None if watch is None else watch.facts
         if self._watching is not None:
             self._watching.cancel()
         self._watching = None if watch is None else asyncio.create_task(watch.run(), name="watch the hub")

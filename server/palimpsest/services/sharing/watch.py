@@ -1,4 +1,4 @@
-"""Keeps the shared conversations of a folder in step with the hub, while nobody writes them here."""
+"""Keeps the shared conversations and facts of a folder in step with the hub, while nobody writes them here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.sharing.hub_errors import told
+from palimpsest.services.sharing.repository_facts import RepositoryFacts
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
 from palimpsest.storage.sharing.shared import Unsound
@@ -26,6 +27,7 @@ class Watch:
 
     sharing: Sharing
     poll_s: float
+    facts: RepositoryFacts | None = None
     _failed_at: dict[ConversationId, int] = field(default_factory=dict)
     """The heads of conversations that could not be taken in: they are not tried again before there is more."""
 
@@ -43,6 +45,11 @@ class Watch:
     async def look(self) -> None:
         """Takes in what is new, and pushes what was said while the hub was away. What is shared through another hub
         waits for that."""
+        await self._look_at_conversations()
+        if self.facts is not None:
+            await self.facts.look()
+
+    async def _look_at_conversations(self) -> None:
         teams = await self.sharing.store.read(shared.shared_ids)
         if not teams:
             return

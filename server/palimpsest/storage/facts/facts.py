@@ -35,8 +35,10 @@ from palimpsest.storage.sql import execute
 
 _COLUMNS: Final = (
     "fact.id, fact_type, content, turn_number, conversation, message_id, quote, origin, created_at, closed_at, "
-    "superseded_by, verified_at, n_uses"
+    "superseded_by, verified_at, n_uses, (SELECT name FROM fact_author WHERE fact_author.fact = fact.id), "
+    "EXISTS (SELECT 1 FROM shared_fact WHERE shared_fact.fact = fact.id AND standing <> 'forgotten')"
 )
+_IS_OWN: Final = "NOT EXISTS (SELECT 1 FROM fact_author WHERE fact_author.fact = fact.id)"
 _IS_STALE: Final = (
     "EXISTS (SELECT 1 FROM fact_source_link WHERE fact_source_link.fact = fact.id AND state IN ('changed', 'missing'))"
 )
@@ -111,8 +113,14 @@ def select(wanted: FactFilter) -> list[StoredFact]:
 
 
 def all_known() -> list[StoredFact]:
-    """Every fact, closed ones too, the oldest first: a new fact is compared with them."""
+    """Every fact, closed ones and those of colleagues too, the oldest first."""
     return list(_facts(list(execute(f"SELECT {_COLUMNS} FROM fact ORDER BY id"))))
+
+
+def own() -> list[StoredFact]:
+    """Every fact but those of colleagues, closed ones too, the oldest first: a new fact is compared with them. What a
+    colleague noted decides about none of them."""
+    return [each for each in all_known() if each.author is None]
 
 
 def version() -> tuple[int, int, int]:
@@ -124,9 +132,9 @@ def version() -> tuple[int, int, int]:
 
 
 def saying(fact: Fact) -> list[FactId]:
-    """The open facts of that type with just this statement."""
+    """The open facts of that type with just this statement, without those of colleagues."""
     found = execute(
-        "SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL ORDER BY id",
+        f"SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL AND {_IS_OWN} ORDER BY id",
         *(fact.fact_type.value, fact.content),
     )
     return [FactId(fact_id) for (fact_id,) in found]
@@ -193,7 +201,7 @@ def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
     )
     for fact_id, fact_type, content in found:
         same = execute(
-            """SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL
+            f"""SELECT id FROM fact WHERE fact_type = ? AND content = ? AND closed_at IS NULL AND {_IS_OWN}
             AND NOT (conversation IS ? AND message_id >= ? AND message_id < ?)""",
             *(fact_type, content, conversation_id, start, end),
         )
@@ -203,6 +211,16 @@ def hold_again(conversation_id: ConversationId, start: int, end: int) -> None:
             "closed_by_conversation = NULL, closed_by_message = NULL WHERE id = ?",
             *(twin, twin, fact_id),
         )
+
+
+def open_again(fact_id: FactId) -> None:
+    """Opens a closed fact: it holds after all."""
+    execute("UPDATE fact SET closed_at = NULL, superseded_by = NULL WHERE id = ?", fact_id)
+
+
+def set_author(fact_id: FactId, member: str, name: str) -> None:
+    """Notes that a colleague wrote the fact. `name`: as it is shown."""
+    execute("INSERT INTO fact_author (fact, member, name) VALUES (?, ?, ?)", fact_id, member, name)
 
 
 def verify(fact_id: FactId, now: str) -> None:
@@ -230,6 +248,7 @@ def remove(ids: Sequence[FactId]) -> None:
         fact_search.remove(fact.id, fact.fact)
     listed = json.dumps([fact.id for fact in found])
     for sql in (
+        "DELETE FROM fact_author WHERE fact IN (SELECT value FROM json_each(?))",
         "DELETE FROM fact_entity WHERE fact IN (SELECT value FROM json_each(?))",
         "DELETE FROM fact_source_link WHERE fact IN (SELECT value FROM json_each(?))",
         "UPDATE fact SET superseded_by = NULL WHERE superseded_by IN (SELECT value FROM json_each(?))",
@@ -240,7 +259,10 @@ def remove(ids: Sequence[FactId]) -> None:
 
 
 def clear() -> int:
-    """Removes every fact of the folder, and the digests of forgotten ones. Returns the number of facts."""
+    """Removes every fact of the folder, and the digests of forgotten ones. Returns the number of facts. Where they are
+    shared, the sharing ends first: a team forgets nothing by it."""
+    for table in ("repository_share", "shared_fact"):
+        execute(f"DELETE FROM {table}")
     ids = [FactId(fact_id) for (fact_id,) in execute("SELECT id FROM fact")]
     remove(ids)
     execute("DELETE FROM forgotten_fact")
@@ -376,6 +398,8 @@ def _fact(row: tuple[Any, ...], entities: Sequence[str], sources: tuple[SourceSt
         superseded_by,
         verified_at,
         n_uses,
+        author,
+        is_shared,
     ) = row
     evidence = None
     if conversation is not None:
@@ -391,4 +415,6 @@ def _fact(row: tuple[Any, ...], entities: Sequence[str], sources: tuple[SourceSt
         superseded_by,
         verified_at,
         n_uses,
+        author,
+        bool(is_shared),
     )

@@ -58,7 +58,8 @@ def forget(fact_id: FactId, now: str, before: str) -> None:
         fact_id,
     )
     entities = execute("SELECT entity FROM fact_entity WHERE fact = ?", fact_id)
-    kept = {"fact": row, "links": list(links), "entities": [entity for (entity,) in entities]}
+    author = execute("SELECT member, name FROM fact_author WHERE fact = ?", fact_id).fetchone()
+    kept = {"fact": row, "links": list(links), "entities": [entity for (entity,) in entities], "author": author}
     execute(
         "INSERT INTO forgotten (fact, forgotten_at, conversation, message_id, kept) VALUES (?, ?, ?, ?, ?)",
         *(fact_id, now, row[3], row[4], json.dumps(kept)),
@@ -96,6 +97,8 @@ def restore(fact_id: FactId, now: str) -> FactId:
     execute(f"INSERT INTO fact (id, {', '.join(row)}) VALUES (?, {', '.join('?' * len(row))})", fact_id, *row.values())
     for entity in kept["entities"]:
         execute("INSERT INTO fact_entity (fact, entity) VALUES (?, ?)", fact_id, entity)
+    if (author := kept.get("author")) is not None:
+        facts.set_author(fact_id, *author)
     restored = facts.get(fact_id).fact
     fact_search.add(fact_id, restored)
     execute("DELETE FROM forgotten_fact WHERE digest = ?", facts.digest_of(restored))

@@ -139,11 +139,16 @@ _ELSEWHERE: Final = {
         *("created_at", "closed_at", "superseded_by", "verified_at", "n_uses"),
         *("closed_by_conversation", "closed_by_message"),
     },
+    "fact_author": {"fact", "member", "name"},
     "fact_entity": {"fact", "entity"},
     "fact_source": {"id", "file_path", "sha256", "lines", "updated_at"},
     "fact_source_link": {"id", "fact", "source", "anchor", "symbol", "start_line", "end_line", "state"},
     "forgotten": {"fact", "forgotten_at", "conversation", "message_id", "kept"},
     "forgotten_fact": {"digest"},
+    "repository_share": {
+        *("id", "hub", "incarnation", "member", "team", "repository", "root_commit", "remote", "subfolder", "hub_seq"),
+    },
+    "shared_fact": {"fact_key", "standing", "fact", "member", "body", "n_bytes"},
     "librarian_use": {"day", "tokens"},
     "indexed_message": {
         *("message", "conversation", "message_id", "role", "name", "n_words", "is_rule", "session", "day", "around"),

@@ -16,6 +16,7 @@ from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.facts.retrieval.question import MONTHS
 from palimpsest.domain.facts.retrieval.scoring import Ranked
+from palimpsest.domain.facts.text import by_author
 from palimpsest.domain.messages import MessageId, Role
 
 _SHARE: Final = 0.2
@@ -137,6 +138,6 @@ def _indented(text: str) -> str:
 
 
 def render_fact(fact: StoredFact) -> str:
-    """A fact on one line; a stale one with the files that have changed since."""
+    """A fact on one line, that of a colleague behind his name; a stale one with the files that have changed since."""
     stale = f" (may no longer hold: {', '.join(fact.stale_sources)} changed since)" if fact.is_stale else ""
-    return f"- {fact.fact.content}{stale}\n"
+    return f"- {by_author(fact)}{fact.fact.content}{stale}\n"

@@ -13,6 +13,8 @@ from palimpsest.domain.facts.staleness.symbols import definition_at
 from palimpsest.domain.facts.staleness.tokens.languages import Language, Layout, language_of
 from palimpsest.domain.facts.staleness.tokens.stream import LONGEST_READ, TokenStream, digest, read_tokens, weight
 
+BYTES_ALONE: Final = "bytes"
+"""What stands for the anchor of a file that is no text, or too large: only its hash counts."""
 LONGEST_HEAD: Final = 300
 LONGEST_SAMPLE: Final = 240
 _MOST_HEADS: Final = 3
