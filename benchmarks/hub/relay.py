@@ -22,6 +22,8 @@ class Relay:
     n_round_trips: int = 0
     """How often a connection asked again after it was answered. Making a connection counts with the rest."""
     is_cut: bool = False
+    hear: Callable[[bytes], None] = lambda _: None
+    """Called with all that is sent to the hub."""
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -65,12 +67,13 @@ class Relay:
         self._writers.add(back)
         is_answered = True
 
-        def ask() -> None:
+        def ask(data: bytes) -> None:
             nonlocal is_answered
+            self.hear(data)
             self.n_round_trips += is_answered
             is_answered = False
 
-        def answer() -> None:
+        def answer(_: bytes) -> None:
             nonlocal is_answered
             is_answered = True
 
@@ -86,7 +89,7 @@ class Relay:
         self._writers.discard(back)
 
     async def _one_way(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passing: Callable[[], None]
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, passing: Callable[[bytes], None]
     ) -> None:
         """Until the sender ends. What is under way arrives in its order."""
         loop = asyncio.get_running_loop()
@@ -104,7 +107,7 @@ class Relay:
         delivering = asyncio.create_task(deliver())
         try:
             while data := await reader.read(1 << 18):
-                passing()
+                passing(data)
                 if self.one_way_s or not under_way.empty():
                     under_way.put_nowait((loop.time() + self.one_way_s, data))
                 else:

@@ -48,7 +48,8 @@ _RULES: Final = (
             r"(?P<keep>)-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s)*+"
             r"(?:[A-Za-z-]{1,30}: [^\n\\]{0,200}(?:\\[nr]|\s)++){0,4}"
             r"(?:[A-Za-z0-9+/=]{16,}+(?:\\[nr]|[\s\"',])*+)++"
-            r"(?:[A-Za-z0-9+/=]{0,15}(?:\\[nr]|\s)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z))?"
+            r"(?:[A-Za-z0-9+/=]{0,15}(?:\\[nr]|\s)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|"
+            r"(?:-{1,4}|-----(?:E(?:ND?)?|END [A-Z0-9 ]{0,45}-{0,4})?)?\Z))?"  # the text may still grow
         ),
     ),
     _key("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,300}"),
