@@ -16,6 +16,7 @@ from palimpsest.domain.sharing.log import FORMAT, Entry, MessageEntry, NewEntry,
 from palimpsest_hub.connection import Connection, Pauses, connect
 from palimpsest_hub.errors import HubRefused, HubUnreachable
 from palimpsest_hub.records import (
+    FOLLOWING_S,
     FactChange,
     Frame,
     Head,
@@ -133,11 +134,17 @@ class Hub:
             raise HubRefused("not_shared", "This conversation is not shared with you.")
         return found[0]
 
+    async def updated(self, team: str) -> dict[str, str]:
+        """When the log of each of a team's conversations grew last; without those that have no entry."""
+        query = f"""SELECT c.id, {_TIME.format("e.stored_at")} FROM hub.conversation c JOIN hub.entry e
+            ON e.team = c.team AND e.conversation = c.id AND e.seq = c.head_seq WHERE c.team = %s"""
+        return {str(each): str(at) for each, at in await self._reads.rows(query, team)}
+
     async def _conversations(self, where: str, *arguments: object) -> list[SharedConversation]:
         query = f"""SELECT team::text, c.id, parent, fork_message_id, title, model, created_at, channel, head_seq,
             next_message_id, unshared_at IS NOT NULL, owner::text, repository::text, format, head_digest,
             CASE WHEN {_IS_HELD} THEN lease_member::text END, CASE WHEN {_IS_HELD} THEN lease_holder END,
-            i.hub::text, i.id::text, hub.me()::text
+            i.hub::text, i.id::text, hub.me()::text, CASE WHEN {_IS_HELD} THEN lease_store END
             FROM hub.conversation c, hub.incarnation i {where}"""
         return [SharedConversation(*row) for row in await self._reads.rows(query, *arguments)]
 
@@ -199,22 +206,25 @@ class Hub:
     async def live(self, team: str, conversation: str, turn: str = "", after: int = 0) -> LiveView:
         """In one round trip, how far the conversation is, and the frames of the running step: those of `turn` behind
         `after`, and all of another turn. Raises HubRefused `not_shared`."""
-        query = f"""SELECT c.head_seq, c.epoch, CASE WHEN {_IS_HELD} THEN lease_member::text END, l.turn, l.seq, l.body
+        query = f"""SELECT c.head_seq, c.epoch, CASE WHEN {_IS_HELD} THEN lease_member::text END,
+            CASE WHEN {_IS_HELD} THEN lease_holder END, CASE WHEN {_IS_HELD} THEN lease_store END, l.turn, l.seq, l.body
             FROM hub.conversation c LEFT JOIN hub.live l ON l.team = c.team AND l.conversation = c.id
                 AND l.epoch = c.epoch AND (l.turn <> %s OR l.seq > %s)
             WHERE c.team = %s AND c.id = %s AND c.unshared_at IS NULL ORDER BY l.turn, l.seq"""
         rows = await self._reads.rows(query, turn, after, team, conversation)
         if not rows:
             raise HubRefused("not_shared", "This conversation is not shared with you.")
-        frames = tuple(Frame(*row[3:]) for row in rows if row[3] is not None)
-        return LiveView(rows[0][0], rows[0][1], rows[0][2], frames)
+        frames = tuple(Frame(*row[5:]) for row in rows if row[5] is not None)
+        head_seq, epoch, writer, writes, store = rows[0][:5]
+        return LiveView(head_seq, epoch, writer, frames, writes, store)
 
     async def seen(self, team: str, conversation: str, store: str, seq: int) -> None:
         """Tell the team how far a store has come."""
         await self._reads.call("seen", team, conversation, store, seq)
 
     async def replicas(self, team: str, conversation: str) -> list[Replica]:
-        query = f"""SELECT store, member::text, applied_seq, {_TIME.format("seen_at")} FROM hub.replica
+        query = f"""SELECT store, member::text, applied_seq, {_TIME.format("seen_at")},
+            seen_at > clock_timestamp() - interval '{FOLLOWING_S} s' FROM hub.replica
             WHERE team = %s AND conversation = %s ORDER BY store"""
         return [Replica(*row) for row in await self._reads.rows(query, team, conversation)]
 

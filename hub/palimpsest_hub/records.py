@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 MOST_FACT_BYTES: Final = 1 << 18
 MOST_FRAME_BYTES: Final = 1 << 16
+FOLLOWING_S: Final = 45.0
+"""A store follows a conversation when it was heard of in the last so many seconds."""
 
 RoleInTeam = Literal["reader", "writer", "admin", "left"]
 
@@ -99,6 +101,9 @@ class LiveView:
     epoch: int
     writer: str | None
     frames: tuple[Frame, ...]
+    writes: str | None = None
+    """The work for which the lease is held, such as `a turn`."""
+    writer_store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,8 @@ class Replica:
     member: str
     applied_seq: int
     seen_at: str
+    is_following: bool = False
+    """Whether it was seen just now."""
 
 
 @dataclass(frozen=True, slots=True)

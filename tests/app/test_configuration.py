@@ -196,7 +196,9 @@ def test_a_variable_that_cannot_be_meant_is_named(written: Written, name: str, t
 def test_unknown_variables_are_told_of_without_their_values_and_stop_nothing(written: Written) -> None:
     environ = {"PALIMPSEST_CONTEXT_TRESHOLD": "secret", "PALIMPSEST_API_KEY": "secret", "CONTEXT_DEBUG": "true"}
     assert written.load(environ=environ) == Settings()
-    warnings = unknown_variables(environ | {"PALIMPSEST_MODEL": "gpt-4o", "PALIMPSEST_NOTHING": ""})
+    warnings = unknown_variables(
+        environ | {"PALIMPSEST_MODEL": "gpt-4o", "PALIMPSEST_NOTHING": "", "PALIMPSEST_HUB_TOKEN": "t"}
+    )
     assert [warning.split(" ")[0] for warning in warnings] == ["PALIMPSEST_API_KEY", "PALIMPSEST_CONTEXT_TRESHOLD"]
     assert "the nearest one is PALIMPSEST_CONTEXT_THRESHOLD." in warnings[1]
     assert "secret" not in "".join(warnings)

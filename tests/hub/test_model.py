@@ -277,7 +277,7 @@ def _comparable(value: Any) -> Any:
     """Without what only one of the two decides."""
     if isinstance(value, list):
         return [_comparable(each) for each in value]
-    without = {name: "" for name in ("channel", "seen_at") if hasattr(value, name)}
+    without = {name: "" for name in ("channel", "seen_at", "is_following") if hasattr(value, name)}
     return dataclasses.replace(value, **without) if without else value
 
 

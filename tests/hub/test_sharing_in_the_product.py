@@ -90,7 +90,8 @@ async def test_share_open_and_go_on_by_slash_commands(machines: list[Machine], t
     assert opened.conversation_id == at
     assert await bob.texts(at) == await ann.texts(at)
     (info,) = [record for record, _ in await conversations.list() if record.id == at]
-    assert info.team == team.id
+    assert info.shared is not None
+    assert (info.shared.team, info.shared.is_detached) == (team.id, False)
     changed = asyncio.Event()
     (await ann.folders.get(ann.root)).folder.listeners.add(lambda _: changed.set())
     await bob.ask("Since when?", at)

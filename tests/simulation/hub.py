@@ -19,6 +19,7 @@ from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId
 from palimpsest.domain.sharing.log import FORMAT, MOST_BYTES, Entry, MessageEntry, NewEntry, SharedConversation
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import (
+    FOLLOWING_S,
     MOST_FACT_BYTES,
     MOST_FRAME_BYTES,
     FactChange,
@@ -233,6 +234,7 @@ class ModelHub:
             *(found.head_seq, found.n_messages, found.is_unshared, found.owner, new.repository, found.format),
             *(found.head_digest, found.member if is_held else None, found.holder if is_held else None),
             *(self.stored.hub, self.stored.incarnation, me or ""),
+            writer_store=found.store if is_held else None,
         )
 
     def _is_held(self, found: Conversation) -> bool:
@@ -381,7 +383,8 @@ class ModelHub:
             for (epoch, of, number), body in sorted(found.live.items())
             if epoch == found.epoch and (of != turn or number > after)
         )
-        return LiveView(found.head_seq, found.epoch, found.member if self._is_held(found) else None, frames)
+        writer = (found.member, found.holder, found.store) if self._is_held(found) else (None, None, None)
+        return LiveView(found.head_seq, found.epoch, writer[0], frames, *writer[1:])
 
     def seen(self, me: str | None, team: str, conversation: str, store: str, seq: int) -> None:
         me = self._require(me, team, _ROLES, "This conversation is not shared with you.")
@@ -395,7 +398,10 @@ class ModelHub:
         found = self.stored.conversations.get((team, conversation))
         if found is None or not self._has(me, team):
             return []
-        return [Replica(store, member, seq, iso(at_s)) for store, (member, seq, at_s) in sorted(found.replicas.items())]
+        return [
+            Replica(store, member, seq, iso(at_s), self.now_s() - at_s < FOLLOWING_S)
+            for store, (member, seq, at_s) in sorted(found.replicas.items())
+        ]
 
     # Facts
 

@@ -19,6 +19,7 @@ from palimpsest.domain.context.rules import rule_set
 from palimpsest.domain.facts import fact
 from palimpsest.domain.models import limits, provider
 from palimpsest.domain.settings import settings
+from palimpsest.domain.sharing import status
 from palimpsest.domain.turns import journal, states
 from palimpsest.domain.turns import recovery as own_recovery
 from palimpsest.services.chat import mentions
@@ -37,6 +38,7 @@ from palimpsest.wire.areas import (
     models,
     recovery,
     rules,
+    sharing,
     tools,
     transfer,
     turns,
@@ -72,6 +74,7 @@ MIRRORS: dict[type[Enum], Mirror] = {
     recovery.RecoveryAction: Mirror(own_recovery.Resolution),
     recovery.CallFate: Mirror(own_recovery.CallFate),
     rules.RuleState: Mirror(rule_set.RuleState, only_in_protocol=frozenset(("ORDINARY",))),
+    sharing.HubState: Mirror(status.HubState),
     tools.ApprovalAnswer: Mirror(approvals.Answer),
     transfer.ImportOutcome: Mirror(own_transfer.Outcome),
     turns.TurnStatus: Mirror(states.TurnState, frozenset(("RUNNING",)), RUNNING),
@@ -85,6 +88,7 @@ ONLY_IN_PROTOCOL: frozenset[type[Enum]] = frozenset(
         adoption.AdoptionAction,
         attachments.AttachmentType,
         conversations.ContextLayout,
+        conversations.SharingState,
         editor_models.EditorModelDeltaType,
         editor_models.EditorModelPartType,
         models.SwitchOutcome,

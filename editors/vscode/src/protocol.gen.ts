@@ -71,6 +71,17 @@ export type ContextLayout =
     /** Only pins, text that the search found for the question, and the newest messages. Such a request is small, and nothing of it can be cached. */
     | "librarian";
 
+/** How a shared conversation is in step with the hub. */
+export type SharingState =
+    /** This store has what the hub has. */
+    | "current"
+    /** The hub has more, which could not be taken in yet. */
+    | "behind"
+    /** Messages were written here while the hub was away. They are sent when it is back, or move into a fork when somebody else has written meanwhile. */
+    | "apart"
+    /** It was shared once and is this store's alone now. */
+    | "detached";
+
 /** Who wrote a message. */
 export type MessageRole =
     /** The user. */
@@ -304,6 +315,21 @@ export type ImportOutcome =
     /** The conversation was made from a recorded session. */
     | "recorded";
 
+/** The state of the way to the hub. */
+export type HubState =
+    /** No hub is set up. */
+    | "off"
+    /** The hub was not asked yet. */
+    | "connecting"
+    /** The hub answers. */
+    | "connected"
+    /** The hub does not answer. */
+    | "away"
+    /** The hub answers and says no, such as to an unknown login. */
+    | "refused"
+    /** The hub, or a conversation in it, needs a newer version of Palimpsest. */
+    | "newerNeeded";
+
 /** What to do with the conversations. */
 export type AdoptionAction =
     /** Copy them to this folder. The originals stay as they are. */
@@ -313,7 +339,7 @@ export type AdoptionAction =
 
 /** The `data` of an error. */
 export interface ErrorData {
-    /** The kind of the error, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth` or `network`. */
+    /** The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `auth` or `network`. */
     kind: string;
     /** Whether the same request may succeed later. */
     retryable: boolean;
@@ -329,6 +355,12 @@ export interface ErrorData {
     projectedTokens?: number;
     /** The turn that failed. Its text so far is kept and can be read. */
     turnId?: string;
+    /** For `shared_busy`: the name of the member who writes. */
+    holder?: string;
+    /** For `shared_busy`: when the member's right to write ends, unless it is renewed. */
+    until?: string;
+    /** True when the same can be done in a fork at once: an editor can offer to *fork and go on*. Absent otherwise. */
+    canFork?: boolean;
     /** For invalid params: a line for each place that is wrong. */
     errors?: Array<string>;
 }
@@ -509,6 +541,32 @@ export interface GoOnParams {
     workDoneToken?: number | string;
 }
 
+/** Somebody who writes a shared conversation on another machine. */
+export interface WriterInfo {
+    /** The name of the member. */
+    name: string;
+    /** Whether it is the user, on another machine. */
+    isSelf: boolean;
+    /** The work, such as `a turn`. */
+    work: string;
+    /** The turn, for `turn/attach`, once it has shown something. */
+    turnId?: string;
+}
+
+/** The sharing of a conversation. */
+export interface SharedInfo {
+    /** The id of the team with which it is shared. */
+    teamId: string;
+    /** How it is in step with the hub. */
+    state: SharingState;
+    /** The team's name, when it is known. */
+    team?: string;
+    /** The user's role in the team, when it is known: `reader`, `writer` or `admin`. */
+    role?: string;
+    /** Who writes it on another machine now. */
+    writer?: WriterInfo;
+}
+
 /** A conversation in a list. */
 export interface ConversationInfo {
     /** Its id, which never changes. */
@@ -535,8 +593,8 @@ export interface ConversationInfo {
     parentId?: string;
     /** How its requests are laid out. Absent: the settings decide. */
     layout?: ContextLayout;
-    /** The team with which it is shared through a hub. Absent: it is not shared. */
-    teamId?: string;
+    /** Its sharing through a hub. Absent: it was never shared. */
+    shared?: SharedInfo;
 }
 
 /** A new conversation. */
@@ -611,6 +669,8 @@ export interface MessageInfo {
     turnId?: string;
     /** True when the user purged it: only its role, time and digest are left. Absent otherwise. */
     isPurged?: boolean;
+    /** For a message of a shared conversation that somebody else wrote, or whose turn they asked for: their name. */
+    author?: string;
 }
 
 /** A turn that is running. */
@@ -1821,6 +1881,192 @@ export interface PurgeResult {
     usage: ContextUsage;
     /** Folders with damaged stores that were set aside and may still contain the messages. The user can delete them. */
     setAside: Array<string>;
+    /** For a shared conversation: the number of the purge in its log. A store has applied the purge when its `appliedSeq` is at least this; ask `conversation/members` again to see how far it has come. */
+    seq?: number;
+    /** For a shared conversation: the stores that have it. Absent also when the hub could not be asked. */
+    stores?: Array<StoreInfo>;
+    /** True when the hub could not be asked: it and the other stores purge when it is back. Absent otherwise. */
+    isPending?: boolean;
+}
+
+/** Which folder's way to the hub. */
+export interface HubStatusParams {
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** How a folder's way to the hub is. */
+export interface HubStatus {
+    /** URI of the workspace folder. */
+    folder: string;
+    /** The state. */
+    state: HubState;
+    /** How many entries of shared conversations the hub does not have yet: messages, turns, summaries and the like. */
+    unsent: number;
+    /** For `away`: since when. */
+    since?: string;
+    /** The name of the team with which conversations are shared, when it is known. */
+    team?: string;
+    /** The user's role in it: `reader`, `writer` or `admin`. */
+    role?: string;
+    /** For `refused` and `newerNeeded`: a sentence that says why. */
+    problem?: string;
+}
+
+/** A member of a team. */
+export interface MemberInfo {
+    /** The name. */
+    name: string;
+    /** `reader`, `writer` or `admin`. */
+    role: string;
+    /** Whether it is the user. */
+    isSelf: boolean;
+}
+
+/** What would be taken out of messages. The texts themselves are in no message of the protocol. */
+export interface Removal {
+    /** The kind, such as `AWS access key`, `path of this machine` or `result of a tool`. */
+    kind: string;
+    /** The messages. */
+    messageIds: Array<number>;
+}
+
+/** A conversation to share. */
+export interface ShareParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The name of the team. Absent: that of the setting `hub.team`, or the only one. */
+    team?: string;
+    /** Whether the user has read what it means and agrees. If it is not true, nothing is shared, and the result says what would be. */
+    confirm?: boolean;
+}
+
+/** What sharing the conversation does, or has done. */
+export interface ShareResult {
+    /** The name of the team. */
+    team: string;
+    /** Everybody who reads it. */
+    readers: Array<MemberInfo>;
+    /** How many messages are shared. */
+    messageCount: number;
+    /** How many bytes of text they have. */
+    byteCount: number;
+    /** How many of these are results of tools. */
+    resultByteCount: number;
+    /** What is taken out before. */
+    removals: Array<Removal>;
+    /** The files whose content tools may have brought into the messages. */
+    files: Array<string>;
+    /** Whether the results of tools are shared (`hub.share_tool_results`). */
+    sharesToolResults: boolean;
+    /** Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared. */
+    isCopy: boolean;
+    /** What is shared now. Absent: nothing was shared. */
+    conversation?: ConversationInfo;
+}
+
+/** A conversation to take out of the hub. */
+export interface UnshareParams {
+    /** The conversation. */
+    conversationId: string;
+}
+
+/** Whose conversations to list. */
+export interface ListSharedParams {
+    /** URI of the workspace folder that would take them in. Absent: the only or first folder. */
+    folder?: string;
+    /** The name of the team. Absent: that of the setting `hub.team`, or the only one. */
+    team?: string;
+}
+
+/** A conversation in the hub, without its messages. */
+export interface SharedHeader {
+    /** Its id, in every store. */
+    conversationId: string;
+    /** Its title; empty when it has none. */
+    title: string;
+    /** The name of the member who shares it. */
+    owner: string;
+    /** How many messages it has. */
+    messageCount: number;
+    /** When it began. */
+    createdAt: string;
+    /** Whether the folder has it already. */
+    isHere: boolean;
+    /** When its log grew last. Absent: it has no entry yet. */
+    updatedAt?: string;
+    /** Who writes it on another machine now. */
+    writer?: WriterInfo;
+}
+
+/** The conversations that are shared with a team. */
+export interface ListSharedResult {
+    /** The name of the team. */
+    team: string;
+    /** The last changed first. */
+    conversations: Array<SharedHeader>;
+}
+
+/** A shared conversation to take in, with those that it was forked from. */
+export interface OpenSharedParams {
+    /** The conversation. */
+    conversationId: string;
+    /** URI of the workspace folder that takes it in. Absent: the only or first folder. */
+    folder?: string;
+    /** The name of the team. Absent: that of the setting `hub.team`, or the only one. */
+    team?: string;
+}
+
+/** A shared conversation. */
+export interface MembersParams {
+    /** The conversation. */
+    conversationId: string;
+}
+
+/** A member's store that has taken in some of a conversation. */
+export interface StoreInfo {
+    /** The name of the member whose store it is. */
+    member: string;
+    /** Whether it is the store of this folder. */
+    isThis: boolean;
+    /** The last entry of the log that it has taken in. A purge has reached it when this is at least the `seq` of the purge. */
+    appliedSeq: number;
+    /** Whether somebody looks at the conversation there now. */
+    isFollowing: boolean;
+    /** When the hub heard of it last. Absent: never, as of a store that only wrote. */
+    seenAt?: string;
+}
+
+/** Who reads a shared conversation. */
+export interface MembersResult {
+    /** Everybody who may read it, by name. */
+    members: Array<MemberInfo>;
+    /** The stores that have it. */
+    stores: Array<StoreInfo>;
+    /** The last entry of the log. */
+    headSeq: number;
+}
+
+/** Who writes a shared conversation. */
+export interface PresenceChangedParams {
+    /** The conversation. */
+    conversationId: string;
+    /** Who writes it on another machine now. Absent: nobody does. */
+    writer?: WriterInfo;
+}
+
+/** Somebody else wrote a shared conversation while the hub was away from here. The messages that were written here meanwhile are in a fork now. */
+export interface MovedApartParams {
+    /** The conversation. */
+    conversationId: string;
+    /** Its title. */
+    title: string;
+    /** The fork. */
+    forkId: string;
+    /** Its title. */
+    forkTitle: string;
+    /** The id of the first message that moved. It has the same id in the fork. */
+    at: number;
 }
 
 /** The conversations of a folder that no longer exists at its path and that is probably this one. */
@@ -2038,6 +2284,24 @@ export const ConversationImportRequest = new lc.RequestType<ImportParams, Import
 /** Delete messages or a whole conversation for good: content, previews, summaries and search entries. */
 export const ConversationPurgeRequest = new lc.RequestType<PurgeParams, PurgeResult, void>("palimpsest/conversation/purge");
 
+/** Tell how a folder's way to the hub is. */
+export const HubStatusRequest = new lc.RequestType<HubStatusParams, HubStatus, void>("palimpsest/hub/status");
+
+/** Share a conversation with a team, or say what that would do. */
+export const ConversationShareRequest = new lc.RequestType<ShareParams, ShareResult, void>("palimpsest/conversation/share");
+
+/** Take a conversation out of the hub. Others keep what they have taken in. */
+export const ConversationUnshareRequest = new lc.RequestType<UnshareParams, ConversationInfo, void>("palimpsest/conversation/unshare");
+
+/** List what is shared with a team, without messages. */
+export const ConversationListSharedRequest = new lc.RequestType<ListSharedParams, ListSharedResult, void>("palimpsest/conversation/listShared");
+
+/** Take a shared conversation in. It is kept in step from then on. */
+export const ConversationOpenSharedRequest = new lc.RequestType<OpenSharedParams, ConversationInfo, void>("palimpsest/conversation/openShared");
+
+/** Tell who reads a shared conversation, and how far each store has come. */
+export const ConversationMembersRequest = new lc.RequestType<MembersParams, MembersResult, void>("palimpsest/conversation/members");
+
 /** List the conversations that a moved folder left behind and that this folder can adopt. */
 export const AdoptionListRequest = new lc.RequestType<ListAdoptionParams, ListAdoptionResult, void>("palimpsest/adoption/list");
 
@@ -2064,3 +2328,12 @@ export const DidChangeEditorModelsNotification = new lc.NotificationType<EditorM
 
 /** The next piece of an answer that the server asked for. */
 export const EditorModelDeltaNotification = new lc.NotificationType<EditorModelDeltaParams>("palimpsest/editorModel/delta");
+
+/** A folder's way to the hub is in another state. */
+export const DidChangeHubNotification = new lc.NotificationType<HubStatus>("palimpsest/didChangeHub");
+
+/** Somebody else began or ended to write a shared conversation. */
+export const DidChangePresenceNotification = new lc.NotificationType<PresenceChangedParams>("palimpsest/didChangePresence");
+
+/** Messages of a shared conversation moved into a fork. An editor without our notifications shows a warning. */
+export const DidMoveApartNotification = new lc.NotificationType<MovedApartParams>("palimpsest/didMoveApart");

@@ -44,6 +44,20 @@ export const usage = shape<p.ContextUsage>()(
     }),
 );
 
+export const writer = shape<p.WriterInfo>()(
+    v.object({ name: text, isSelf: v.boolean(), work: text, turnId: v.exactOptional(text) }),
+);
+
+const shared = shape<p.SharedInfo>()(
+    v.object({
+        teamId: text,
+        state: v.picklist(["current", "behind", "apart", "detached"]),
+        team: v.exactOptional(text),
+        role: v.exactOptional(text),
+        writer: v.exactOptional(writer),
+    }),
+);
+
 export const conversation = shape<p.ConversationInfo>()(
     v.object({
         conversationId: text,
@@ -58,7 +72,7 @@ export const conversation = shape<p.ConversationInfo>()(
         runningTurnId: v.exactOptional(text),
         parentId: v.exactOptional(text),
         layout: v.exactOptional(v.picklist(["log", "librarian"])),
-        teamId: v.exactOptional(text),
+        shared: v.exactOptional(shared),
     }),
 );
 
@@ -86,6 +100,7 @@ export const message = shape<p.MessageInfo>()(
         isHidden: v.boolean(),
         turnId: v.exactOptional(text),
         isPurged: v.exactOptional(v.boolean()),
+        author: v.exactOptional(text),
     }),
 );
 

@@ -57,6 +57,7 @@ from palimpsest.services.offline.folder_index import FolderIndex
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.edit import EditTool
 from palimpsest.services.tools.facts import FactsTool
+from palimpsest.services.tools.foreign_words import ForeignWords
 from palimpsest.services.tools.from_editor import EditorTools
 from palimpsest.services.tools.read_conversation import conversation_tools
 from palimpsest.services.tools.read_files import ReadingTools
@@ -223,7 +224,7 @@ class Composer:
         purges = Purging(contexts, folder.listeners, folder.documents)
         sharing = Sharing(hub, contexts, folder.listeners, purges, terms)
         repository_facts = RepositoryFacts(sharing, folder.facts, identify_repository, settings.hub.facts)
-        folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s, repository_facts))
+        folder.sharing.take(sharing, Watch(sharing, settings.hub.poll_s, repository_facts, settings.hub.team))
 
     async def _models(
         self,
@@ -261,7 +262,7 @@ class Composer:
         ]
         if settings.run_command:
             makers.append(CommandTool(folder.root, files, approvals, self.environ))
-        return Toolbox(makers, lambda: folder.trust.is_trusted)
+        return Toolbox(makers, lambda: folder.trust.is_trusted, ForeignWords(approvals).require)
 
 
 def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from palimpsest.app.places import Places
+from palimpsest.app.settings_files import TOKEN_VARIABLE
 from palimpsest.domain.settings.settings import HubSettings
 
 if TYPE_CHECKING:  # the hub's package is an extra
@@ -16,7 +17,6 @@ if TYPE_CHECKING:  # the hub's package is an extra
 
 LOCAL: Final = "local"
 """The setting `hub.url` for the hub of `palimpsest hub local`."""
-TOKEN_VARIABLE: Final = "PALIMPSEST_HUB_TOKEN"
 MISSING: Final = (
     "Nothing is shared, because the setting `hub.url` needs a part that is not installed: "
     "`pip install 'palimpsest-ls[hub]'`, then restart the editor."

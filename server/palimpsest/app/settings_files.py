@@ -38,6 +38,8 @@ PROJECT_FILE: Final = ".palimpsest.toml"
 """The name of a project's file at the root of a workspace folder."""
 
 _PREFIX: Final = "PALIMPSEST_"
+TOKEN_VARIABLE: Final = "PALIMPSEST_HUB_TOKEN"
+"""The token of a hub's member. It is no setting, because settings are written into files."""
 _EDITOR: Final = "the editor's settings"
 _ENVIRONMENT: Final = "the environment"
 _MAX_FILE_BYTES: Final = 1_000_000
@@ -97,7 +99,7 @@ def unknown_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         f"{name} in the environment is not a setting and has no effect; the nearest one is {_nearest(name, known)}."
         for name, text in sorted(environ.items())
-        if name.startswith(_PREFIX) and text and name not in known
+        if name.startswith(_PREFIX) and text and name not in (*known, TOKEN_VARIABLE)
     )
 
 

@@ -49,11 +49,13 @@ class ApprovalRequest:
     """The complete effect. Line ends and tabs are its only invisible characters."""
     may_be_always: bool = True
     """False when no rule may allow the call: the arguments of a shell may do anything."""
+    covered: str = ""
+    """A description of the calls that the answer covers, where no rule is kept."""
 
     @property
     def covers(self) -> str:
         """A description of the calls that a rule would cover, for display after "always" or "never"."""
-        return describe(self.tool, self.words)
+        return self.covered or describe(self.tool, self.words)
 
 
 @dataclass(frozen=True, slots=True)

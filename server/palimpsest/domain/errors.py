@@ -4,6 +4,7 @@
     ├── InvalidRequest      the request cannot be carried out; the message says what to do instead
     │   └── NotFound        the named conversation, turn, model or folder does not exist here
     ├── ConversationBusy    another writer holds the conversation
+    │   └── SharedBusy         on another machine, through the hub
     ├── LeaseLost           another server took over the conversation; read again and retry
     ├── ContextError        the context cannot be built within its limit
     │   ├── SummarizationNeeded
@@ -64,6 +65,7 @@ class ErrorKind(StrEnum):
     INVALID_REQUEST = "invalid_request"
     NOT_FOUND = "not_found"
     CONVERSATION_BUSY = "conversation_busy"
+    SHARED_BUSY = "shared_busy"
     LEASE_LOST = "lease_lost"
     NEEDS_SUMMARIZATION = "needs_summarization"
     RECENT_MESSAGES_TOO_LARGE = "recent_messages_too_large"
@@ -91,6 +93,9 @@ class ErrorDetail:
     retry_after_ms: int | None = None
     limit_tokens: int | None = None
     projected_tokens: int | None = None
+    holder: str | None = None
+    until: str | None = None
+    """UTC, ISO 8601."""
 
 
 class PalimpsestError(Exception):
@@ -121,6 +126,17 @@ class ConversationBusy(PalimpsestError):
         self.holder = holder
 
 
+class SharedBusy(ConversationBusy):
+    """Somebody writes the shared conversation on another machine. The message is the hub's sentence."""
+
+    kind = ErrorKind.SHARED_BUSY
+
+    def __init__(self, sentence: str, holder: str, until: str | None) -> None:
+        super().__init__(holder)
+        self.args = (sentence,)
+        self.detail = ErrorDetail(holder=holder, until=until)
+
+
 class LeaseLost(PalimpsestError):
     kind = ErrorKind.LEASE_LOST
     is_retryable = True
@@ -141,6 +157,11 @@ class HubFailed(PalimpsestError):
     """The hub says no. The message is the hub's sentence."""
 
     kind = ErrorKind.HUB
+
+    def __init__(self, message: str, *, needs_newer: bool = False) -> None:
+        super().__init__(message)
+        self.needs_newer = needs_newer
+        """Whether a newer version of this product is needed."""
 
 
 class ContextError(PalimpsestError):

@@ -11,9 +11,11 @@ from pygls.exceptions import JsonRpcException
 
 from palimpsest.domain.errors import (
     NO_HANDLES,
+    HubIsAway,
     InvalidRequest,
     LeaseLost,
     PalimpsestError,
+    SharedBusy,
     StoreError,
     is_out_of_handles,
 )
@@ -41,6 +43,9 @@ def to_rpc(error: PalimpsestError) -> JsonRpcException:
         model=detail.model,
         limit_tokens=detail.limit_tokens,
         projected_tokens=detail.projected_tokens,
+        holder=detail.holder,
+        until=detail.until,
+        can_fork=True if isinstance(error, SharedBusy | HubIsAway) else None,
         turn_id=getattr(error, "turn_id", None),
     )
     return JsonRpcException(str(error), int(code), to_json(data))

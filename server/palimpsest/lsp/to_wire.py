@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import attrs
 
 from palimpsest.domain.context.events import ContextEventFields
 from palimpsest.domain.context.usage import Severity as UsageSeverity
 from palimpsest.domain.conversation.chain import StoredMessage
-from palimpsest.domain.conversation.record import ConversationRecord
+from palimpsest.domain.conversation.record import ConversationRecord, SharedMark
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import (
     AttachmentPart,
@@ -22,10 +20,12 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     TurnId,
 )
+from palimpsest.domain.sharing.status import Writing
 from palimpsest.domain.turns.journal import EventType, Numbered
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context.reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
+from palimpsest.services.folder.session import OpenFolder
 from palimpsest.wire.areas.context import SentMessage
 from palimpsest.wire.areas.conversations import (
     ContextLayout,
@@ -34,6 +34,9 @@ from palimpsest.wire.areas.conversations import (
     MessagePart,
     MessageRole,
     MessageState,
+    SharedInfo,
+    SharingState,
+    WriterInfo,
 )
 from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
@@ -114,7 +117,8 @@ def to_status(state: TurnState) -> TurnStatus:
     return TurnStatus(state.value) if state.is_final else TurnStatus.RUNNING
 
 
-def to_conversation(record: ConversationRecord, root: Path, running: TurnId | None) -> ConversationInfo:
+def to_conversation(record: ConversationRecord, folder: OpenFolder, running: TurnId | None) -> ConversationInfo:
+    remote = folder.sharing.turn_in(record.id)
     return ConversationInfo(
         conversation_id=record.id,
         title=record.title,
@@ -122,17 +126,41 @@ def to_conversation(record: ConversationRecord, root: Path, running: TurnId | No
         message_count=record.n_messages,
         created_at=record.created_at,
         updated_at=record.updated_at,
-        folder=root.as_uri(),
+        folder=folder.root.as_uri(),
         is_archived=record.is_archived,
         draft=record.draft,
-        running_turn_id=running,
+        running_turn_id=running if running is not None or remote is None else remote.id,
         parent_id=record.parent,
         layout=None if record.layout is None else ContextLayout(record.layout),
-        team_id=record.team,
+        shared=None if record.shared is None else _to_shared(record, record.shared, folder),
     )
 
 
-def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
+def _to_shared(record: ConversationRecord, mark: SharedMark, folder: OpenFolder) -> SharedInfo:
+    watch = folder.sharing.watch
+    team = None if watch is None else watch.teams.get(mark.team)
+    state = SharingState.CURRENT
+    if mark.is_detached:
+        state = SharingState.DETACHED
+    elif watch is not None and record.id in watch.behind:
+        state = SharingState.BEHIND
+    elif mark.has_unsent and not folder.sharing.is_pushing(record.id):
+        state = SharingState.APART
+    writing = folder.sharing.writing(record.id)
+    return SharedInfo(
+        mark.team,
+        state,
+        None if team is None else team.name,
+        None if team is None else team.role,
+        None if writing is None else to_writer(writing),
+    )
+
+
+def to_writer(writing: Writing) -> WriterInfo:
+    return WriterInfo(writing.name, writing.is_self, writing.work, writing.turn_id)
+
+
+def to_message(message: StoredMessage, *, is_hidden: bool, author: str | None = None) -> MessageInfo:
     content = message.content
     return MessageInfo(
         id=message.id,
@@ -146,6 +174,7 @@ def to_message(message: StoredMessage, *, is_hidden: bool) -> MessageInfo:
         is_hidden=is_hidden,
         turn_id=message.turn_id,
         is_purged=None if message.purged is None else True,
+        author=author,
     )
 
 

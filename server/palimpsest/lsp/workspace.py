@@ -170,13 +170,17 @@ class WorkspaceServer(BaseServer):
             unsubscribe()
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
-        from palimpsest.services.events import ContextEvent, FactsChanged, MovedApart
+        from palimpsest.services.events import ContextEvent, FactsChanged, HubChanged, MovedApart, PresenceChanged
 
         for each in self.features:
             if isinstance(event, ContextEvent):
                 each.on_context_event(session, event)
             if isinstance(event, MovedApart):
                 each.on_moved_apart(session, event)
+            if isinstance(event, HubChanged):
+                each.on_hub_changed(session)
+            if isinstance(event, PresenceChanged):
+                each.on_presence_changed(session, event.conversation_id)
             if isinstance(event, FactsChanged):
                 each.on_facts_changed(session)
             if event.changed_conversation is not None:

@@ -61,7 +61,27 @@ class MovedApart:
         return None
 
 
-FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart
+@dataclass(frozen=True, slots=True)
+class PresenceChanged:
+    """Somebody else began or ended to write a shared conversation."""
+
+    conversation_id: ConversationId
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class HubChanged:
+    """The folder's way to the hub is in another state."""
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
+
+FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart | PresenceChanged | HubChanged
 """An event in a folder. `changed_conversation`: the conversation whose messages, model or cut are others now; None when
 the event is about something else."""
 

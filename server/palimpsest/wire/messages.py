@@ -23,6 +23,7 @@ from palimpsest.wire.areas import (
     recovery,
     rules,
     search,
+    sharing,
     tools,
     transfer,
     trust,
@@ -51,6 +52,7 @@ AREAS = (
     editor_models,
     transfer,
     purge,
+    sharing,
     adoption,
     places,
 )

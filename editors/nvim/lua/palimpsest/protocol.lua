@@ -44,6 +44,13 @@
 ---| "log" # A log that only grows at its end, so that providers can cache it.
 ---| "librarian" # Only pins, text that the search found for the question, and the newest messages. Such a request is small, and nothing of it can be cached.
 
+--- How a shared conversation is in step with the hub.
+---@alias palimpsest.SharingState
+---| "current" # This store has what the hub has.
+---| "behind" # The hub has more, which could not be taken in yet.
+---| "apart" # Messages were written here while the hub was away. They are sent when it is back, or move into a fork when somebody else has written meanwhile.
+---| "detached" # It was shared once and is this store's alone now.
+
 --- Who wrote a message.
 ---@alias palimpsest.MessageRole
 ---| "user" # The user.
@@ -192,6 +199,15 @@
 ---| "copied" # The conversation has a new id, because the folder has another version of it, or because it is a fork whose original is missing.
 ---| "recorded" # The conversation was made from a recorded session.
 
+--- The state of the way to the hub.
+---@alias palimpsest.HubState
+---| "off" # No hub is set up.
+---| "connecting" # The hub was not asked yet.
+---| "connected" # The hub answers.
+---| "away" # The hub does not answer.
+---| "refused" # The hub answers and says no, such as to an unknown login.
+---| "newerNeeded" # The hub, or a conversation in it, needs a newer version of Palimpsest.
+
 --- What to do with the conversations.
 ---@alias palimpsest.AdoptionAction
 ---| "adopt" # Copy them to this folder. The originals stay as they are.
@@ -199,7 +215,7 @@
 
 --- The `data` of an error.
 ---@class palimpsest.ErrorData
----@field kind string The kind of the error, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth` or `network`.
+---@field kind string The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `auth` or `network`.
 ---@field retryable boolean Whether the same request may succeed later.
 ---@field retryAfterMs? integer How long to wait before the next attempt, in milliseconds.
 ---@field provider? string The provider that failed.
@@ -207,6 +223,9 @@
 ---@field limitTokens? integer The limit that the request is over.
 ---@field projectedTokens? integer The tokens that the request would have needed.
 ---@field turnId? string The turn that failed. Its text so far is kept and can be read.
+---@field holder? string For `shared_busy`: the name of the member who writes.
+---@field until? string For `shared_busy`: when the member's right to write ends, unless it is renewed.
+---@field canFork? boolean True when the same can be done in a fork at once: an editor can offer to *fork and go on*. Absent otherwise.
 ---@field errors? string[] For invalid params: a line for each place that is wrong.
 
 --- `initializationOptions.palimpsest`. Every field is optional.
@@ -311,6 +330,21 @@
 ---@field partialResultToken? integer|string The token of the stream, as in `chat`.
 ---@field workDoneToken? integer|string The token of a work-done progress, as in `chat`.
 
+--- Somebody who writes a shared conversation on another machine.
+---@class palimpsest.WriterInfo
+---@field name string The name of the member.
+---@field isSelf boolean Whether it is the user, on another machine.
+---@field work string The work, such as `a turn`.
+---@field turnId? string The turn, for `turn/attach`, once it has shown something.
+
+--- The sharing of a conversation.
+---@class palimpsest.SharedInfo
+---@field teamId string The id of the team with which it is shared.
+---@field state palimpsest.SharingState How it is in step with the hub.
+---@field team? string The team's name, when it is known.
+---@field role? string The user's role in the team, when it is known: `reader`, `writer` or `admin`.
+---@field writer? palimpsest.WriterInfo Who writes it on another machine now.
+
 --- A conversation in a list.
 ---@class palimpsest.ConversationInfo
 ---@field conversationId string Its id, which never changes.
@@ -325,7 +359,7 @@
 ---@field runningTurnId? string The turn that is running now.
 ---@field parentId? string The conversation it was forked from.
 ---@field layout? palimpsest.ContextLayout How its requests are laid out. Absent: the settings decide.
----@field teamId? string The team with which it is shared through a hub. Absent: it is not shared.
+---@field shared? palimpsest.SharedInfo Its sharing through a hub. Absent: it was never shared.
 
 --- A new conversation.
 ---@class palimpsest.CreateConversationParams
@@ -369,6 +403,7 @@
 ---@field isHidden boolean Whether it is hidden. It can be read, and it is sent to no model.
 ---@field turnId? string The turn it belongs to.
 ---@field isPurged? boolean True when the user purged it: only its role, time and digest are left. Absent otherwise.
+---@field author? string For a message of a shared conversation that somebody else wrote, or whose turn they asked for: their name.
 
 --- A turn that is running.
 ---@class palimpsest.RunningTurn
@@ -1073,6 +1108,115 @@
 ---@field alsoPurged string[] Other conversations with the same messages (forks, or the original of a fork). The messages are deleted there too.
 ---@field usage palimpsest.ContextUsage How full the context is now.
 ---@field setAside string[] Folders with damaged stores that were set aside and may still contain the messages. The user can delete them.
+---@field seq? integer For a shared conversation: the number of the purge in its log. A store has applied the purge when its `appliedSeq` is at least this; ask `conversation/members` again to see how far it has come.
+---@field stores? palimpsest.StoreInfo[] For a shared conversation: the stores that have it. Absent also when the hub could not be asked.
+---@field isPending? boolean True when the hub could not be asked: it and the other stores purge when it is back. Absent otherwise.
+
+--- Which folder's way to the hub.
+---@class palimpsest.HubStatusParams
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- How a folder's way to the hub is.
+---@class palimpsest.HubStatus
+---@field folder string URI of the workspace folder.
+---@field state palimpsest.HubState The state.
+---@field unsent integer How many entries of shared conversations the hub does not have yet: messages, turns, summaries and the like.
+---@field since? string For `away`: since when.
+---@field team? string The name of the team with which conversations are shared, when it is known.
+---@field role? string The user's role in it: `reader`, `writer` or `admin`.
+---@field problem? string For `refused` and `newerNeeded`: a sentence that says why.
+
+--- A member of a team.
+---@class palimpsest.MemberInfo
+---@field name string The name.
+---@field role string `reader`, `writer` or `admin`.
+---@field isSelf boolean Whether it is the user.
+
+--- What would be taken out of messages. The texts themselves are in no message of the protocol.
+---@class palimpsest.Removal
+---@field kind string The kind, such as `AWS access key`, `path of this machine` or `result of a tool`.
+---@field messageIds integer[] The messages.
+
+--- A conversation to share.
+---@class palimpsest.ShareParams
+---@field conversationId string The conversation.
+---@field team? string The name of the team. Absent: that of the setting `hub.team`, or the only one.
+---@field confirm? boolean Whether the user has read what it means and agrees. If it is not true, nothing is shared, and the result says what would be.
+
+--- What sharing the conversation does, or has done.
+---@class palimpsest.ShareResult
+---@field team string The name of the team.
+---@field readers palimpsest.MemberInfo[] Everybody who reads it.
+---@field messageCount integer How many messages are shared.
+---@field byteCount integer How many bytes of text they have.
+---@field resultByteCount integer How many of these are results of tools.
+---@field removals palimpsest.Removal[] What is taken out before.
+---@field files string[] The files whose content tools may have brought into the messages.
+---@field sharesToolResults boolean Whether the results of tools are shared (`hub.share_tool_results`).
+---@field isCopy boolean Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared.
+---@field conversation? palimpsest.ConversationInfo What is shared now. Absent: nothing was shared.
+
+--- A conversation to take out of the hub.
+---@class palimpsest.UnshareParams
+---@field conversationId string The conversation.
+
+--- Whose conversations to list.
+---@class palimpsest.ListSharedParams
+---@field folder? string URI of the workspace folder that would take them in. Absent: the only or first folder.
+---@field team? string The name of the team. Absent: that of the setting `hub.team`, or the only one.
+
+--- A conversation in the hub, without its messages.
+---@class palimpsest.SharedHeader
+---@field conversationId string Its id, in every store.
+---@field title string Its title; empty when it has none.
+---@field owner string The name of the member who shares it.
+---@field messageCount integer How many messages it has.
+---@field createdAt string When it began.
+---@field isHere boolean Whether the folder has it already.
+---@field updatedAt? string When its log grew last. Absent: it has no entry yet.
+---@field writer? palimpsest.WriterInfo Who writes it on another machine now.
+
+--- The conversations that are shared with a team.
+---@class palimpsest.ListSharedResult
+---@field team string The name of the team.
+---@field conversations palimpsest.SharedHeader[] The last changed first.
+
+--- A shared conversation to take in, with those that it was forked from.
+---@class palimpsest.OpenSharedParams
+---@field conversationId string The conversation.
+---@field folder? string URI of the workspace folder that takes it in. Absent: the only or first folder.
+---@field team? string The name of the team. Absent: that of the setting `hub.team`, or the only one.
+
+--- A shared conversation.
+---@class palimpsest.MembersParams
+---@field conversationId string The conversation.
+
+--- A member's store that has taken in some of a conversation.
+---@class palimpsest.StoreInfo
+---@field member string The name of the member whose store it is.
+---@field isThis boolean Whether it is the store of this folder.
+---@field appliedSeq integer The last entry of the log that it has taken in. A purge has reached it when this is at least the `seq` of the purge.
+---@field isFollowing boolean Whether somebody looks at the conversation there now.
+---@field seenAt? string When the hub heard of it last. Absent: never, as of a store that only wrote.
+
+--- Who reads a shared conversation.
+---@class palimpsest.MembersResult
+---@field members palimpsest.MemberInfo[] Everybody who may read it, by name.
+---@field stores palimpsest.StoreInfo[] The stores that have it.
+---@field headSeq integer The last entry of the log.
+
+--- Who writes a shared conversation.
+---@class palimpsest.PresenceChangedParams
+---@field conversationId string The conversation.
+---@field writer? palimpsest.WriterInfo Who writes it on another machine now. Absent: nobody does.
+
+--- Somebody else wrote a shared conversation while the hub was away from here. The messages that were written here meanwhile are in a fork now.
+---@class palimpsest.MovedApartParams
+---@field conversationId string The conversation.
+---@field title string Its title.
+---@field forkId string The fork.
+---@field forkTitle string Its title.
+---@field at integer The id of the first message that moved. It has the same id in the fork.
 
 --- The conversations of a folder that no longer exists at its path and that is probably this one.
 ---@class palimpsest.LeftBehind
@@ -1217,6 +1361,18 @@ return {
     ConversationImportRequest = "palimpsest/conversation/import",
     --- Delete messages or a whole conversation for good: content, previews, summaries and search entries.
     ConversationPurgeRequest = "palimpsest/conversation/purge",
+    --- Tell how a folder's way to the hub is.
+    HubStatusRequest = "palimpsest/hub/status",
+    --- Share a conversation with a team, or say what that would do.
+    ConversationShareRequest = "palimpsest/conversation/share",
+    --- Take a conversation out of the hub. Others keep what they have taken in.
+    ConversationUnshareRequest = "palimpsest/conversation/unshare",
+    --- List what is shared with a team, without messages.
+    ConversationListSharedRequest = "palimpsest/conversation/listShared",
+    --- Take a shared conversation in. It is kept in step from then on.
+    ConversationOpenSharedRequest = "palimpsest/conversation/openShared",
+    --- Tell who reads a shared conversation, and how far each store has come.
+    ConversationMembersRequest = "palimpsest/conversation/members",
     --- List the conversations that a moved folder left behind and that this folder can adopt.
     AdoptionListRequest = "palimpsest/adoption/list",
     --- Adopt such conversations, or decline them for good. The originals are never removed.
@@ -1235,5 +1391,11 @@ return {
     DidChangeEditorModelsNotification = "palimpsest/didChangeEditorModels",
     --- The next piece of an answer that the server asked for.
     EditorModelDeltaNotification = "palimpsest/editorModel/delta",
+    --- A folder's way to the hub is in another state.
+    DidChangeHubNotification = "palimpsest/didChangeHub",
+    --- Somebody else began or ended to write a shared conversation.
+    DidChangePresenceNotification = "palimpsest/didChangePresence",
+    --- Messages of a shared conversation moved into a fork. An editor without our notifications shows a warning.
+    DidMoveApartNotification = "palimpsest/didMoveApart",
   },
 }

@@ -61,7 +61,7 @@ function describe(each: ConversationInfo): string {
     if (each.parentId !== undefined) {
         words.push("fork");
     }
-    if (each.teamId !== undefined) {
+    if (each.shared !== undefined && each.shared.state !== "detached") {
         words.push("shared");
     }
     if (each.isArchived) {

@@ -8,6 +8,18 @@ from palimpsest.domain.messages import ConversationId, MessageId
 
 
 @dataclass(frozen=True, slots=True)
+class SharedMark:
+    """What a store knows of the sharing of one of its conversations."""
+
+    team: str
+    """The team's id."""
+    has_unsent: bool = False
+    """Whether the hub lacks messages of it."""
+    is_detached: bool = False
+    """Whether the hub had it once and has it no longer."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationRecord:
     """The current state of a conversation."""
 
@@ -28,5 +40,5 @@ class ConversationRecord:
     """Text that the user typed and did not send, or rolled back."""
     layout: str | None = None
     """The layout of its requests; None for that of the settings."""
-    team: str | None = None
-    """The id of the team with which it is shared; None when it is not."""
+    shared: SharedMark | None = None
+    """None when it was never shared."""

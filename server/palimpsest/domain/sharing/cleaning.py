@@ -45,6 +45,10 @@ class Cleaner:
             text = place.sub(name, text)
         return redact(text)
 
+    def holds_place(self, text: str) -> bool:
+        """Whether the text names a place of this machine."""
+        return any(place.search(text) is not None for place, _ in self._places)
+
     def content(self, content: Content) -> Content:
         """The message without them; the same object when there is nothing to take out. What a service keeps beside its
         answer and accepts only unchanged goes as a whole, when it holds some."""

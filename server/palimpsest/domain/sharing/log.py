@@ -120,6 +120,8 @@ class SharedConversation:
     """Another one after the hub was restored from a backup."""
     me: str = ""
     """The member who asked."""
+    writer_store: str | None = None
+    """The store that holds the lease."""
 
 
 def key_of(*words: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.lsp.features.attachments import snapshots_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.features.remote_turns import find_remote, refuse_to_stop
 from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
 from palimpsest.lsp.server import PalimpsestServer
@@ -26,7 +28,11 @@ from palimpsest.wire.areas.turns import (
     ChatResult,
     DeltaType,
     TurnDelta,
+    TurnStatus,
 )
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.remote_turn import RemoteTurn
 
 
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
@@ -100,7 +106,12 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
 
 
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
-    session = await ls.session_of_turn(params.turn_id)
+    try:
+        session = await ls.session_of_turn(params.turn_id)
+    except NotFound:
+        if (found := await find_remote(ls, params.turn_id)) is None:
+            raise
+        return await _remote(ls, *found, params.partial_result_token, params.after_seq or 0)
     running = session.folder.running.get(TurnId(params.turn_id))
     if running is None:
         turn_id = TurnId(params.turn_id)
@@ -115,7 +126,11 @@ async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:
 
 
 async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
-    session = await ls.session_of_turn(params.turn_id)
+    try:
+        session = await ls.session_of_turn(params.turn_id)
+    except NotFound as missing:
+        await refuse_to_stop(ls, params.turn_id, missing)
+        raise
     running = session.folder.running.get(TurnId(params.turn_id))
     if running is not None:
         running.cancel()
@@ -154,6 +169,26 @@ async def _elsewhere(
     elif outcome.text:
         stream.send(TurnDelta(turn.last_seq, DeltaType.TEXT, outcome.text))
     return await _result(session, turn_id, has_stream=token is not None)
+
+
+async def _remote(
+    ls: PalimpsestServer, session: FolderSession, turn: RemoteTurn, token: Token | None, after_seq: int
+) -> ChatResult:
+    """A turn of another machine, to its end. One whose machine went away in the middle is interrupted: what it said
+    comes when that machine is back."""
+    user_message_id, n_messages = await session.conversations.first_of_turn(turn.conversation_id, turn.id)
+    stream = DeltaStream(ls, token)
+    stream.send(_first_delta(turn.id, turn.conversation_id, n_messages if user_message_id is None else user_message_id))
+    unfollow = turn.follow(stream.show, after_seq)
+    try:
+        await turn.over.wait()
+    finally:
+        unfollow()
+    if await session.conversations.holds_turn(turn.id):
+        return await _result(session, turn.id, has_stream=token is not None)
+    usage = to_usage(await usage_status(session.contexts, turn.conversation_id))
+    text = None if token is not None else turn.text
+    return ChatResult(turn.conversation_id, turn.id, TurnStatus.INTERRUPTED, [], usage, text)
 
 
 def _first_delta(turn_id: str, conversation_id: str, user_message_id: int) -> TurnDelta:

@@ -23,13 +23,13 @@ async def create(ls: PalimpsestServer, params: CreateConversationParams) -> Conv
     record = await session.conversations.create(params.title, params.model)
     if params.model is not None:
         doubt_model(ls, session, params.model)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> ListConversationsResult:
     uris = [root.as_uri() for root in ls.roots()] if params.folder is None else [params.folder]
     found = [
-        to_conversation(record, session.folder.root, running)
+        to_conversation(record, session.folder, running)
         for session in [await ls.session(uri) for uri in uris]
         for record, running in await session.conversations.list()
     ]
@@ -38,11 +38,20 @@ async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> Lis
 
 async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConversationResult:
     session = await ls.session_of(params.conversation_id)
-    page = await session.conversations.read(ConversationId(params.conversation_id), params.start, params.limit)
-    running = page.running
+    conversation_id, sharing = ConversationId(params.conversation_id), session.folder.sharing
+    page = await session.conversations.read(conversation_id, params.start, params.limit)
+    if page.record.shared is not None and not page.record.shared.is_detached:
+        sharing.look_at(conversation_id)
+    running, remote = page.running, sharing.turn_in(conversation_id)
+    shown = None if running is None else RunningTurn(running.turn_id, running.last_seq, running.text)
+    if shown is None and remote is not None:
+        shown = RunningTurn(remote.id, remote.last_seq, remote.text)
     return ReadConversationResult(
-        conversation=to_conversation(page.record, session.folder.root, None if running is None else running.turn_id),
-        messages=[to_message(message, is_hidden=message.id in page.hidden) for message in page.messages],
+        conversation=to_conversation(page.record, session.folder, None if running is None else running.turn_id),
+        messages=[
+            to_message(message, is_hidden=message.id in page.hidden, author=page.authors.get(message.id))
+            for message in page.messages
+        ],
         next=page.next,
-        running=None if running is None else RunningTurn(running.turn_id, running.last_seq, running.text),
+        running=shown,
     )

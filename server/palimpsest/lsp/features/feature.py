@@ -51,6 +51,12 @@ class Feature:
     def on_moved_apart(self, session: FolderSession, event: MovedApart) -> None:
         """Called when messages of a shared conversation in such a folder moved into a fork."""
 
+    def on_hub_changed(self, session: FolderSession) -> None:
+        """Called when the way of such a folder to the hub is in another state."""
+
+    def on_presence_changed(self, session: FolderSession, conversation_id: ConversationId) -> None:
+        """Called when somebody else began or ended to write a shared conversation of such a folder."""
+
     def on_left(self, root: Path) -> None:
         """Called when the connection no longer holds the folder. It may come back."""
 

@@ -26,34 +26,34 @@ from palimpsest.wire.areas.places import ConversationParams, MessageRange
 async def rename(ls: PalimpsestServer, params: RenameParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.rename(ConversationId(params.conversation_id), params.title)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def archive(ls: PalimpsestServer, params: ArchiveParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     conversation_id = ConversationId(params.conversation_id)
     record = await session.conversations.archive(conversation_id, is_archived=params.is_archived)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def set_layout(ls: PalimpsestServer, params: SetLayoutParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     layout = None if params.layout is None else params.layout.value
     record = await session.conversations.set_layout(ConversationId(params.conversation_id), layout)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def set_draft(ls: PalimpsestServer, params: SetDraftParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     record = await session.conversations.set_draft(ConversationId(params.conversation_id), params.text)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def fork(ls: PalimpsestServer, params: ForkParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
     after = None if params.message_id is None else MessageId(params.message_id)
     record = await session.conversations.fork(ConversationId(params.conversation_id), after, params.title)
-    return to_conversation(record, session.folder.root, None)
+    return to_conversation(record, session.folder, None)
 
 
 async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResult:

@@ -42,7 +42,7 @@ async def import_(ls: PalimpsestServer, params: ImportParams) -> ImportResult:
         done = await transfers.import_text(params.jsonl)
     else:
         raise InvalidRequest("Say what to import: either the path of a file, or its text as jsonl.")
-    info = to_conversation(done.record, session.folder.root, None)
+    info = to_conversation(done.record, session.folder, None)
     return ImportResult(info, ImportOutcome(done.outcome.value), done.note)
 
 

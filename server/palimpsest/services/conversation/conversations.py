@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -30,6 +30,7 @@ from palimpsest.storage.context import inheritance
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import TURN
+from palimpsest.storage.sharing import members
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal, turn_records
 from palimpsest.storage.turns.turn_records import TurnRecord
@@ -72,6 +73,8 @@ class Page:
     """The ids of those that are hidden."""
     next: MessageId | None
     running: Running | None
+    authors: Mapping[MessageId, str]
+    """The names of the members who wrote messages of a shared conversation, without the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,15 @@ class Conversations:
     async def holds_turn(self, turn_id: TurnId) -> bool:
         return await self.store.read(turn_records.has_turn, turn_id)
 
+    async def first_of_turn(self, conversation_id: ConversationId, turn_id: TurnId) -> tuple[MessageId | None, int]:
+        """The turn's first message, None when it is not stored here, and how many messages there are."""
+
+        def read() -> tuple[MessageId | None, int]:
+            first = turn_records.first_message(conversation_id, turn_id)
+            return first, conversations.get(conversation_id).n_messages
+
+        return await self.store.read(read)
+
     async def read(self, conversation_id: ConversationId, start: int | None, limit: int | None) -> Page:
         """A page of messages and the text of a running turn, as of one moment."""
         first = 0 if start is None else start
@@ -161,7 +173,8 @@ class Conversations:
             following = MessageId(first + count) if first + count < record.n_messages else None
             ranges = hidden_ranges.read(conversation_id)
             hidden = frozenset(m.id for m in messages if any(each.start <= m.id < each.end for each in ranges))
-            return Page(record, tuple(messages), hidden, following, running)
+            authors = members.foreign_authors(conversation_id, first, first + count)
+            return Page(record, tuple(messages), hidden, following, running, authors)
 
         return await self.store.read(read)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
+from palimpsest.storage.sharing.shared import Standing
+from palimpsest_hub.client import LOOK_EVERY_S
 from palimpsest_hub.errors import HubRefused, HubUnreachable
+from palimpsest_hub.records import LiveView
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +24,23 @@ class Shown:
     """What a turn of another machine has shown: text, or the name of a tool."""
 
     turn_id: TurnId
+    seq: int
+    """Grows within the turn."""
     type: str
     """As `EventType`."""
     text: str
     name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at the conversation found."""
+
+    view: LiveView
+    shown: tuple[Shown, ...]
+    """What is new of the running step."""
+    has_news: bool
+    """Whether the log has grown: then what was shown before is stored, and it is taken in before the next look."""
 
 
 @dataclass(slots=True)
@@ -35,12 +53,19 @@ class Following:
     """For hubs that cannot notify."""
 
     async def shown(self) -> AsyncGenerator[Sequence[Shown], None]:
-        """What a running turn of another machine shows, as it comes. What is committed is taken in beside it, and told
-        as a change of the conversation. Ends when the conversation is shared no longer."""
+        """What a running turn of another machine shows, as it comes; ends as `looks` does."""
+        async with contextlib.aclosing(self.looks()) as looks:
+            async for look in looks:
+                if look.shown:
+                    yield look.shown
+
+    async def looks(self) -> AsyncGenerator[Look, None]:
+        """What each look finds; what is committed is taken in behind it, followed by the same look without news. Ends
+        when the conversation is shared no longer."""
         standing = await self.sharing.store.read(shared.standing, self.conversation_id)
         if standing is None:
             return
-        turn, last, seq = "", 0, -1
+        turn, last, seq, seen = "", 0, -1, -LOOK_EVERY_S
         async with contextlib.aclosing(self.sharing.hub.wakings(standing.channel, self.poll_s)) as wakings:
             async for _ in wakings:
                 try:
@@ -50,21 +75,34 @@ class Following:
                 except HubRefused:
                     await self.sharing.pull(self.conversation_id)
                     return
+                found: list[Shown | None] = []
                 if view.frames:
                     turn, last = view.frames[-1].turn, view.frames[-1].seq
-                    found = [_shown(TurnId(each.turn), each.body) for each in view.frames if each.turn == turn]
-                    if shown := [each for each in found if each is not None]:
-                        yield shown
-                if view.head_seq != seq:
+                    found = [_shown(TurnId(turn), each.seq, each.body) for each in view.frames if each.turn == turn]
+                has_news = view.head_seq != seq
+                yield Look(view, tuple(each for each in found if each is not None), has_news)
+                if has_news:
                     with contextlib.suppress(PalimpsestError):  # such as a turn that runs here; its end comes first
                         await self.sharing.pull(self.conversation_id)
                         seq = view.head_seq
+                    yield Look(view, (), has_news=False)
+                if (now := asyncio.get_running_loop().time()) - seen >= LOOK_EVERY_S:
+                    await self._tell_presence(standing, seq)
+                    seen = now
+
+    async def _tell_presence(self, standing: Standing, seq: int) -> None:
+        """Tells the team that this store follows."""
+        with contextlib.suppress(HubUnreachable, HubRefused):
+            await self.sharing.hub.seen(standing.team, self.conversation_id, await self.sharing.store_id(), max(0, seq))
 
 
-def _shown(turn_id: TurnId, body: str) -> Shown | None:
+_LONGEST_NAME: Final = 200
+
+
+def _shown(turn_id: TurnId, seq: int, body: str) -> Shown | None:
     """None for a frame of another form: a member may push what he likes."""
     try:
         kind, text, name = json.loads(body)
     except (ValueError, TypeError, RecursionError):
         return None
-    return Shown(turn_id, str(kind), str(text), None if name is None else str(name))
+    return Shown(turn_id, seq, str(kind), str(text), None if name is None else str(name)[:_LONGEST_NAME])

@@ -99,6 +99,11 @@ class Sharing:
         self._store_id = self._store_id or await self.store.run(shared.store_id)
         return self._store_id
 
+    async def me(self) -> str:
+        """The user's id in the hub. Raises HubIsAway, HubFailed."""
+        with told():
+            return await self.hub.me()
+
     # Sharing
 
     async def team(self, name: str | None) -> Team:

@@ -73,17 +73,21 @@ class Approvals:
         if not self.trust.is_trusted:
             raise InvalidRequest("The user does not trust this workspace folder, so only tools that read may run.")
 
-    async def _ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+    async def ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        """The user's answer, which is not kept; None when no editor can ask."""
         asked = [
             asyncio.create_task(_answer_of(editor, scope, request), name="approval")
             for editor in self.editors.attached()
         ]
         try:
-            answer = await _first(asked)
+            return await _first(asked)
         finally:
             for task in asked:
                 task.cancel()  # removes the question from the other screens
             await asyncio.gather(*asked, return_exceptions=True)
+
+    async def _ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        answer = await self.ask(scope, request)
         if answer is Answer.NEVER or (answer is Answer.ALWAYS and request.may_be_always):
             await self._keep(request, answer)
         return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.tools import ToolSchema
@@ -59,6 +59,8 @@ class Toolbox:
 
     makers: Sequence[ToolMaker] = ()
     is_trusted: Callable[[], bool] = lambda: True
+    before: Callable[[TurnScope, str, str], Awaitable[None]] | None = None
+    """Called before each call, with the tool's name and arguments. It raises InvalidRequest to refuse the call."""
     _nobody: TurnScope = field(default=TurnScope(ConversationId(""), TurnId("")), init=False)
 
     def for_turn(self, scope: TurnScope) -> OfferedTools:
@@ -68,8 +70,18 @@ class Toolbox:
         for make in self.makers:
             for tool in make(scope):
                 if tool.is_read_only or is_trusted:
-                    tools.setdefault(tool.schema.name, tool)
+                    tools.setdefault(tool.schema.name, self._checked(scope, tool))
         return OfferedTools(tools)
+
+    def _checked(self, scope: TurnScope, tool: Tool) -> Tool:
+        if (check := self.before) is None:
+            return tool
+
+        async def run(arguments: str) -> ToolOutput:
+            await check(scope, tool.schema.name, arguments)
+            return await tool.run(arguments)
+
+        return replace(tool, run=run)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The declarations of the tools of a turn that would begin now, sorted by name."""

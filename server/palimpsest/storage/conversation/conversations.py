@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from palimpsest.domain.conversation.record import ConversationRecord
+from palimpsest.domain.conversation.record import ConversationRecord, SharedMark
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.sql import execute
@@ -93,9 +93,11 @@ def holds(conversation_id: ConversationId) -> bool:
     return execute("SELECT 1 FROM conversation WHERE id = ?", conversation_id).fetchone() is not None
 
 
-_RECORDS: Final = """SELECT id, title, model, next_message_id, change_seq, created_at, updated_at, parent,
+_RECORDS: Final = """SELECT id, conversation.title, model, next_message_id, change_seq, created_at, updated_at, parent,
     fork_message_id, is_archived, draft, layout,
-    (SELECT team FROM shared_conversation WHERE shared_conversation.conversation = conversation.id) FROM conversation"""
+    shared_conversation.team, next_message_id > n_pushed,
+    (SELECT value FROM meta WHERE key = 'detached:' || id)
+    FROM conversation LEFT JOIN shared_conversation ON shared_conversation.conversation = id"""
 
 
 def find(conversation_id: ConversationId) -> ConversationRecord | None:
@@ -155,9 +157,9 @@ def touch(conversation_id: ConversationId, now: str, **changes: object) -> None:
 
 def _record(row: tuple[Any, ...]) -> ConversationRecord:
     """The record of a row of `_RECORDS`."""
-    owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at, is_archived, draft, layout, team = (
-        row
-    )
+    (owner, title, model, n_messages, seq, created_at, updated_at, parent, fork_at), more = row[:9], row[9:]
+    is_archived, draft, layout, team, has_unsent, left_team = more
+    mark = None if team is None and left_team is None else SharedMark(team or left_team, bool(has_unsent), team is None)
     return ConversationRecord(
         ConversationId(owner),
         title,
@@ -171,5 +173,5 @@ def _record(row: tuple[Any, ...]) -> ConversationRecord:
         bool(is_archived),
         draft,
         layout,
-        team,
+        mark,
     )

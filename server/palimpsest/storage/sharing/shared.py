@@ -105,6 +105,7 @@ def attach(shared: SharedConversation, terms: Terms) -> None:
         *(conversation_id, shared.hub, shared.incarnation, shared.me, shared.team, shared.channel, shared.title),
         *(terms.cleaner.root, terms.cleaner.home, terms.shares_results),
     )
+    execute("DELETE FROM meta WHERE key = ?", f"detached:{conversation_id}")
     conversations.touch(conversation_id, conversations.get(conversation_id).updated_at)
 
 
@@ -170,6 +171,11 @@ def forget_intent(intent_id: int) -> None:
 
 def detach(conversation_id: ConversationId) -> None:
     """The conversation is this store's alone from now on. Who wrote its messages stays known."""
+    execute(
+        """INSERT OR REPLACE INTO meta (key, value)
+        SELECT 'detached:' || conversation, team FROM shared_conversation WHERE conversation = ?""",
+        conversation_id,
+    )
     for table in ("shared_conversation", "shared_entry", "purge_intent"):
         execute(f"DELETE FROM {table} WHERE conversation = ?", conversation_id)
 

@@ -70,6 +70,14 @@ def message_ids(turn_id: TurnId) -> list[MessageId]:
     return [asked, *(MessageId(message_id) for (message_id,) in found if message_id != asked)]
 
 
+def first_message(conversation_id: ConversationId, turn_id: TurnId) -> MessageId | None:
+    """The turn's first message that is stored, also of a turn that another machine runs; None when there is none."""
+    ((found,),) = execute(
+        "SELECT MIN(message_id) FROM message WHERE conversation = ? AND turn = ?", conversation_id, turn_id
+    )
+    return None if found is None else MessageId(found)
+
+
 def first_unfinished(conversation_id: ConversationId, n_messages: int) -> MessageId:
     """The user's message of the oldest turn that has not ended; `n_messages` when every turn has ended."""
     ((first,),) = execute(

@@ -21,6 +21,50 @@ class ContextLayout(enum.StrEnum):
     nothing of it can be cached."""
 
 
+class SharingState(enum.StrEnum):
+    """How a shared conversation is in step with the hub."""
+
+    CURRENT = "current"
+    """This store has what the hub has."""
+    BEHIND = "behind"
+    """The hub has more, which could not be taken in yet."""
+    APART = "apart"
+    """Messages were written here while the hub was away. They are sent when it is back, or move into a fork when
+    somebody else has written meanwhile."""
+    DETACHED = "detached"
+    """It was shared once and is this store's alone now."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class WriterInfo(Wire):
+    """Somebody who writes a shared conversation on another machine."""
+
+    name: str
+    """The name of the member."""
+    is_self: bool
+    """Whether it is the user, on another machine."""
+    work: str
+    """The work, such as `a turn`."""
+    turn_id: str | None = None
+    """The turn, for `turn/attach`, once it has shown something."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class SharedInfo(Wire):
+    """The sharing of a conversation."""
+
+    team_id: str
+    """The id of the team with which it is shared."""
+    state: SharingState
+    """How it is in step with the hub."""
+    team: str | None = None
+    """The team's name, when it is known."""
+    role: str | None = None
+    """The user's role in the team, when it is known: `reader`, `writer` or `admin`."""
+    writer: WriterInfo | None = None
+    """Who writes it on another machine now."""
+
+
 @attrs.frozen(eq=False, repr=False)
 class ConversationInfo(Wire):
     """A conversation in a list."""
@@ -49,8 +93,8 @@ class ConversationInfo(Wire):
     """The conversation it was forked from."""
     layout: ContextLayout | None = None
     """How its requests are laid out. Absent: the settings decide."""
-    team_id: str | None = None
-    """The team with which it is shared through a hub. Absent: it is not shared."""
+    shared: SharedInfo | None = None
+    """Its sharing through a hub. Absent: it was never shared."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -161,6 +205,8 @@ class MessageInfo(Wire):
     """The turn it belongs to."""
     is_purged: bool | None = None
     """True when the user purged it: only its role, time and digest are left. Absent otherwise."""
+    author: str | None = None
+    """For a message of a shared conversation that somebody else wrote, or whose turn they asked for: their name."""
 
 
 @attrs.frozen(eq=False, repr=False)

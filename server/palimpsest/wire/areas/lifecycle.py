@@ -1,9 +1,9 @@
 """The beginning and the end of a connection, and what goes wrong in between.
 
 A server announces this protocol under `capabilities.experimental.palimpsest` as `{"version": 1}`. Its own notifications
-(`palimpsest/didChange…`, `palimpsest/contextEvent`) go only to editors that ask for them in `initialize`, with
-`{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they would be unknown
-messages. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
+(`palimpsest/didChange…`, `palimpsest/didMoveApart`, `palimpsest/contextEvent`) go only to editors that ask for them in
+`initialize`, with `{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they
+would be unknown messages. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
 
 Requests that remove something or take a key are also commands of `workspace/executeCommand`, which ask the user first
 by `window/showMessageRequest`: `palimpsest.conversation.purge`, `palimpsest.approval.revoke`,
@@ -27,8 +27,8 @@ class ErrorData(Wire):
     """The `data` of an error."""
 
     kind: str
-    """The kind of the error, such as `not_found`, `conversation_busy`, `recent_messages_too_large`, `auth` or
-    `network`."""
+    """The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`,
+    `recent_messages_too_large`, `auth` or `network`."""
     retryable: bool
     """Whether the same request may succeed later."""
     retry_after_ms: int | None = None
@@ -43,6 +43,12 @@ class ErrorData(Wire):
     """The tokens that the request would have needed."""
     turn_id: str | None = None
     """The turn that failed. Its text so far is kept and can be read."""
+    holder: str | None = None
+    """For `shared_busy`: the name of the member who writes."""
+    until: str | None = None
+    """For `shared_busy`: when the member's right to write ends, unless it is renewed."""
+    can_fork: bool | None = None
+    """True when the same can be done in a fork at once: an editor can offer to *fork and go on*. Absent otherwise."""
     errors: list[str] | None = None
     """For invalid params: a line for each place that is wrong."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from palimpsest.wire.areas.places import MessageRange
+from palimpsest.wire.areas.sharing import StoreInfo
 from palimpsest.wire.areas.usage import ContextUsage
 from palimpsest.wire.declare import Notification, Request, Wire
 
@@ -40,6 +41,13 @@ class PurgeResult(Wire):
     """How full the context is now."""
     set_aside: list[str]
     """Folders with damaged stores that were set aside and may still contain the messages. The user can delete them."""
+    seq: int | None = None
+    """For a shared conversation: the number of the purge in its log. A store has applied the purge when its
+    `appliedSeq` is at least this; ask `conversation/members` again to see how far it has come."""
+    stores: list[StoreInfo] | None = None
+    """For a shared conversation: the stores that have it. Absent also when the hub could not be asked."""
+    is_pending: bool | None = None
+    """True when the hub could not be asked: it and the other stores purge when it is back. Absent otherwise."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

@@ -34,6 +34,8 @@ class Notices(Feature):
                 self._server.warn(note)
 
     def on_moved_apart(self, session: FolderSession, event: MovedApart) -> None:
+        if self._server.hears_changes:
+            return  # `parts/sharing_news` tells the editor, which shows it with both titles
         self._server.warn(
             "Somebody else wrote a shared conversation while the hub was away from here. What you wrote meanwhile is "
             'kept in a fork of it, whose title ends in "(apart)".'

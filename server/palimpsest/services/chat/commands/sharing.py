@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.wording import counted
 
-if TYPE_CHECKING:  # the hub's package is an extra
-    from palimpsest.services.sharing.sharing import Sharing
-
 
 async def share(scope: Scope, argument: str) -> Reply:
     if argument not in ("", "yes"):
         raise InvalidRequest(f"{argument!r} is not understood. Type /share, then /share yes.")
-    sharing, conversation_id = _sharing(scope), scope.conversation_id
+    sharing, conversation_id = scope.session.folder.sharing.require(), scope.conversation_id
     team = await sharing.team(scope.session.settings.hub.team)
     plan = await sharing.plan(conversation_id, team.id)
     readers = ", ".join(plain(each.name) for each in plan.readers)
@@ -42,12 +37,12 @@ async def share(scope: Scope, argument: str) -> Reply:
 
 
 async def unshare(scope: Scope, argument: str) -> Reply:
-    await _sharing(scope).unshare(scope.conversation_id)
+    await scope.session.folder.sharing.require().unshare(scope.conversation_id)
     return Reply("The hub does not have this conversation any more. Others keep what they have taken in.")
 
 
 async def shared(scope: Scope, argument: str) -> Reply:
-    sharing = _sharing(scope)
+    sharing = scope.session.folder.sharing.require()
     team = await sharing.team(scope.session.settings.hub.team)
     offered = await sharing.offered(team.id)
     if not argument:
@@ -66,12 +61,3 @@ async def shared(scope: Scope, argument: str) -> Reply:
         raise InvalidRequest(f"{what}: {argument!r}. Type /shared for the list.")
     opened = await sharing.open(team.id, ConversationId(found[0].id))
     return Reply(f"The chat continues in {plain(found[0].title) or 'the conversation'}.", opened)
-
-
-def _sharing(scope: Scope) -> Sharing:
-    if scope.session.sharing is None:
-        raise InvalidRequest(
-            "No hub is set up, so nothing can be shared. Set `hub.url`; `palimpsest hub local start` makes a hub of "
-            "your own. docs/hub.md says how."
-        )
-    return scope.session.sharing
