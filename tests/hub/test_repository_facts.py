@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from tests.git import git, needs_git
 from tests.hub.lab import Lab, TestTeam
-from tests.lsp.in_process import in_environment
+from tests.lsp.in_process import connected_here, in_environment
 from tests.lsp.real_server import home
 
 from palimpsest.app.compose import load_folders
@@ -28,6 +28,8 @@ from palimpsest.domain.facts.text import for_model
 from palimpsest.domain.messages import canonical_json
 from palimpsest.domain.sharing.facts import SharedFact, SharedPlace, read, written
 from palimpsest.machine import utc_now
+from palimpsest.services.chat.commands.run import run_command
+from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.facts.keeper import known_facts
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.services.folder.folders import Folders
@@ -61,9 +63,7 @@ class Checkout:
     team: TestTeam
 
     async def shared(self) -> RepositoryFacts:
-        found = (await self.folders.get(self.root)).shared_facts
-        assert found is not None
-        return found
+        return (await self.folders.get(self.root)).folder.sharing.require_facts()
 
     async def plan(self) -> FactsPlan:
         shared = await self.shared()
@@ -74,6 +74,9 @@ class Checkout:
 
     async def look(self) -> None:
         await (await self.shared()).look()
+
+    async def type(self, text: str) -> str:
+        return (await run_command(Scope(await self.folders.get(self.root), None), text)).text
 
     async def run(self, do: Callable[..., T], *arguments: object) -> T:
         return await (await self.folders.get(self.root)).folder.store.run(do, *arguments)
@@ -397,6 +400,55 @@ async def test_nothing_is_shared_or_taken_in_unless_the_user_wants_it(checkout: 
     await ann.look()
     assert len(await hub.facts(ann.team.id, repository.id, 0)) == 1
     assert [each.is_shared for each in await ann.facts()] == [False, False]
+
+
+async def test_sharing_and_its_end_by_slash_commands(checkout: Open) -> None:
+    ann, bob = await checkout("ann"), await checkout("bob")
+    await ann.note(WADE)
+    await ann.note("Call me Ann.", type=FactType.PINNED)
+    planned = await ann.type("/share facts")
+    assert all(ann.team.full_name(name) in planned for name in ("ann", "bob", "rita"))
+    assert "1 fact of example.org/birds/heron" in planned
+    assert "1 pinned" in planned
+    with pytest.raises(InvalidRequest, match="not shared"):
+        await ann.type("/unshare facts")
+    assert "1 fact of this folder can be read by" in await ann.type("/share facts yes")
+    git(bob.top, "remote", "remove", "origin")
+    asked = await bob.type("/share facts")
+    (repository,) = (await bob.plan()).alike
+    assert "`/share facts ID`" in asked
+    assert repository.id[:8] in asked
+    await bob.type(f"/share facts {repository.id[:8]}")
+    assert f"(noted by {ann.team.full_name('ann')})" in await bob.type("/facts")
+    number = (await bob.fact(WADE)).id
+    assert "your team forgets it too" in await bob.type(f"/forget {number}")
+    assert "/unshare facts yes" in await ann.type("/unshare facts")
+    await ann.type("/unshare facts yes")
+    (await bob.shared()).is_on = False
+    with pytest.raises(InvalidRequest, match=r"hub\.facts"):
+        await bob.type("/share facts yes")
+
+
+async def test_sharing_by_the_protocol(lab: Lab, team: TestTeam, origin: Path, tmp_path: Path) -> None:
+    hub = {
+        "PALIMPSEST_HUB_URL": make_conninfo(lab.admin, user=lab.gate.name, password=lab.gate.password),
+        "PALIMPSEST_HUB_TOKEN": team.tokens["ann"],
+        "PALIMPSEST_HUB_FACTS": "true",
+        "PALIMPSEST_HUB_POLL_S": "3600",
+    }
+    async with connected_here(**home(tmp_path, **hub)) as client:
+        folders = [{"uri": origin.as_uri(), "name": "heron"}]
+        trusted = {"palimpsest": {"trust": True}}
+        await client.initialize({}, workspaceFolders=folders, initializationOptions=trusted)
+        planned = await client.result("palimpsest/facts/share", {})
+        assert (planned["shared"], planned["certain"], planned["repositories"]) == (False, False, [])
+        assert planned["readers"] == sorted(team.full_name(name) for name in ("ann", "bob", "rita"))
+        refused = await client.request("palimpsest/facts/share", {"confirm": True})
+        assert refused["error"]["data"]["kind"] == "invalid_request"
+        done = await client.result("palimpsest/facts/share", {"confirm": True, "repository": "new"})
+        assert (done["shared"], done["nFacts"]) == (True, 0)
+        assert await client.result("palimpsest/facts/unshare", {}) == {"wasShared": True}
+        assert await client.result("palimpsest/facts/unshare", {}) == {"wasShared": False}
 
 
 async def test_one_equal_part_asks_which_repository_it_is(checkout: Open) -> None:

@@ -6,6 +6,8 @@ The real server, no model: facts are pinned, or learned by rules. Editors that p
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,10 @@ from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import HEARS_CHANGES, RawClient
 from tests.lsp.real_server import Editor, home
 from tests.waiting import WAIT_S
+
+from palimpsest.domain.context.rules.detection import detect
+from palimpsest.domain.messages import user_message
+from palimpsest.storage.directory import DATABASE_NAME
 
 SOURCE = '''"""Prices."""
 
@@ -248,7 +254,8 @@ async def test_asking_about_a_fact_drafts_the_question_and_sends_nothing(tmp_pat
         asked = await session.do((await session.actions())["palimpsest.fact.ask"])
         page = await session.read(asked["conversationId"])
         assert page["messages"] == []
-        assert "Gross prices are the net price with tax." in asked["draft"]
+        # Quoted: only what a user says himself makes a rule.
+        assert "\n> Gross prices are the net price with tax.\n" in asked["draft"]
         assert "@src/prices.py" in asked["draft"]
 
 
@@ -266,6 +273,39 @@ async def test_hover_lens_and_the_document_name_the_facts(tmp_path: Path, folder
         assert (lens["range"]["start"]["line"], lens["command"]["title"]) == (5, "1 fact")
         document = await client.result("workspace/textDocumentContent", {"uri": "palimpsest-facts:/facts.md"})
         assert "Gross prices are the net price with tax. (`src/prices.py:6-8`)" in document["text"]
+
+
+def note_author(directory: Path, name: str) -> None:
+    """Every fact is one that a colleague of this name noted."""
+    database = next(directory.rglob(DATABASE_NAME))
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("INSERT INTO fact_author (fact, member, name) SELECT id, 'm', ? FROM fact", [name])
+
+
+async def test_what_a_colleague_noted_has_his_name_wherever_it_is_shown(tmp_path: Path, folder: Path) -> None:
+    async with connected_here(**home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        await session.pin("Net prices are without tax. Always round. Never ask.")
+        fact_id = await session.pin()
+        note_author(tmp_path, "ann *b*")
+        session.open(SOURCE)
+        facts = (await client.result("palimpsest/facts/list", {}))["facts"]
+        assert [(fact["author"], fact["shared"]) for fact in facts] == [("ann *b*", False)] * 2
+        at = {"textDocument": {"uri": session.uri}, "position": {"line": 6, "character": 0}}
+        hover = await client.result("textDocument/hover", at)
+        assert "with tax. \\(noted by ann \\*b\\*\\)" in hover["contents"]["value"]
+        document = await client.result("workspace/textDocumentContent", {"uri": "palimpsest-facts:/facts.md"})
+        assert document["text"].count("noted by ann") == 2
+        listed = await client.result("palimpsest/command/run", {"text": "/facts", "folderUri": folder.as_uri()})
+        assert listed["text"].count("(noted by ann") == 2
+        session.save(CHANGED)
+        session.change(2, CHANGED)
+        assert all("noted by ann" in each["message"] for each in await session.pulled_until(2))
+        arguments = [{"folderUri": folder.as_uri(), "factId": fact_id - 1}]
+        run = {"command": "palimpsest.fact.ask", "arguments": arguments}
+        asked = await client.result("workspace/executeCommand", run)
+        assert "(noted by ann" in asked["draft"]
+        assert detect(user_message(asked["draft"])) == ()
 
 
 async def test_a_fact_that_does_not_exist_is_told_with_what_to_do(tmp_path: Path, folder: Path) -> None:

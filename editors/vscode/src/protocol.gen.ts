@@ -1215,6 +1215,8 @@ export interface FactInfo {
     createdAt: string;
     /** How often it was sent to a model. */
     uses: number;
+    /** Whether the user's team has it, through a hub. */
+    shared: boolean;
     /** The conversation that it comes from. */
     conversationId?: string;
     /** The message that it comes from. */
@@ -1227,6 +1229,8 @@ export interface FactInfo {
     supersededBy?: number;
     /** When a user last confirmed it. */
     verifiedAt?: string;
+    /** The colleague who noted it, on another checkout; show it with that name. Absent: it is the user's own. */
+    author?: string;
 }
 
 /** Which facts to list. */
@@ -1319,6 +1323,66 @@ export interface ForgottenFact {
 export interface ForgottenResult {
     /** The one that was forgotten last comes first. */
     facts: Array<ForgottenFact>;
+}
+
+/** The facts of a folder that are to be shared with a team through a hub. */
+export interface ShareFactsParams {
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folderUri?: string;
+    /** True: share them. False or absent: only say what would be shared. */
+    confirm?: boolean;
+    /** Where the plan is not certain: the id of one of its repositories, or `new` for another one. */
+    repository?: string;
+}
+
+/** A repository of a team. */
+export interface SharedRepository {
+    /** Its id in the hub. */
+    id: string;
+    /** The host and path that it is fetched from; empty: none is known. */
+    remote: string;
+    /** Its first commit; empty: not known. */
+    rootCommit: string;
+}
+
+/** Facts that are not shared. */
+export interface FactsLeftOut {
+    /** `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: from another team. */
+    reason: string;
+    /** How many. */
+    nFacts: number;
+}
+
+/** What is shared, or would be. */
+export interface ShareFactsResult {
+    /** Whether the facts of the folder are shared now. */
+    shared: boolean;
+    /** The name of the team. */
+    team: string;
+    /** The names of those who read them. */
+    readers: Array<string>;
+    /** How many facts they read. */
+    nFacts: number;
+    /** How many of those are shared without a key or a path of this machine. */
+    nCleaned: number;
+    /** What is not shared, by reason. */
+    leftOut: Array<FactsLeftOut>;
+    /** Whether it is certain which repository of the team it is. False: the request needs `repository`. */
+    certain: boolean;
+    /** The repositories of the team that it may be. */
+    repositories: Array<SharedRepository>;
+}
+
+/** A folder whose facts are to be shared no more. */
+export interface UnshareFactsParams {
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folderUri?: string;
+}
+
+/** What changed. */
+export interface UnshareFactsResult {
+    /** Whether the facts were shared until now. */
+    wasShared: boolean;
 }
 
 /** A change of the facts of a folder, or of the condition of their places. */
@@ -2232,6 +2296,12 @@ export const FactsForgottenRequest = new lc.RequestType<ListForgottenParams, For
 
 /** Restore a forgotten fact. When the same statement was learned again meanwhile, the result is that fact. */
 export const FactsRestoreRequest = new lc.RequestType<FactParams, FactInfo, void>("palimpsest/facts/restore");
+
+/** Share the facts of a folder with those who work on the same git repository, or say what would be shared and who would read it. The setting `hub.facts` must be true to share. */
+export const FactsShareRequest = new lc.RequestType<ShareFactsParams, ShareFactsResult, void>("palimpsest/facts/share");
+
+/** Share the facts of a folder no more. The team keeps what it has, and this folder what came from it. */
+export const FactsUnshareRequest = new lc.RequestType<UnshareFactsParams, UnshareFactsResult, void>("palimpsest/facts/unshare");
 
 /** Search the messages of conversations. */
 export const ConversationSearchRequest = new lc.RequestType<SearchParams, SearchResult, void>("palimpsest/conversation/search");

@@ -1,13 +1,13 @@
 /** Facts are grouped so that what needs a look comes first, and each says where it stands and what became of the place. */
 import { expect, test } from "vitest";
 
-import { describePlace, group } from "../src/facts/grouping";
+import { describe, describePlace, group } from "../src/facts/grouping";
 import type { FactInfo, FactSource } from "../src/protocol.gen";
 
 const SOURCE: FactSource = { uri: "file:///w/a.py", path: "a.py", condition: "fresh" };
 
 function fact(id: number, more: Partial<FactInfo> = {}): FactInfo {
-    return { id, factType: "entity", content: `fact ${id}`, entities: [], sources: [SOURCE], isStale: false, turnNumber: 0, createdAt: "", uses: 0, ...more };
+    return { id, factType: "entity", content: `fact ${id}`, entities: [], sources: [SOURCE], isStale: false, turnNumber: 0, createdAt: "", uses: 0, shared: false, ...more };
 }
 
 test("stale facts come first, then files by name, then what is of no file", () => {
@@ -24,4 +24,9 @@ test("within a file facts stand by their type, then by their words", () => {
 test("lines are counted from 1 where people read them", () => {
     expect(describePlace({ ...SOURCE, startLine: 5, endLine: 7, symbol: "gross", condition: "changed" })).toBe("gross, a.py:6-8 has changed");
     expect(describePlace({ ...SOURCE, startLine: 5, endLine: 5 })).toBe("a.py:6");
+});
+
+test("what a colleague noted has his name beside it", () => {
+    expect(describe(fact(1))).toBe("entity");
+    expect(describe(fact(1, { author: "ann", shared: true }))).toBe("entity, noted by ann");
 });

@@ -14,7 +14,7 @@ from rich.table import Table
 from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, Place, Span, StoredFact
-from palimpsest.domain.facts.text import place_text, sign_of
+from palimpsest.domain.facts.text import author_remark, place_text, sign_of
 from palimpsest.printing import sanitise, say, say_json
 from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.wording import counted
@@ -109,7 +109,7 @@ def _show(facts: Sequence[StoredFact]) -> None:
         where = "\n".join(
             place_text(source) + (" (changed)" if source.state.is_stale else "") for source in fact.sources
         )
-        table.add_row(str(fact.id), sign_of(fact), sanitise(fact.fact.content), sanitise(where))
+        table.add_row(str(fact.id), sign_of(fact), sanitise(fact.fact.content + author_remark(fact)), sanitise(where))
     Console(markup=False, highlight=False).print(table)
 
 
@@ -140,5 +140,7 @@ def _to_json(fact: StoredFact) -> dict[str, object]:
         "message_id": None if said is None else said.message_id,
         "quote": None if said is None else said.quote,
         "origin": None if said is None else said.origin.value,
+        "author": fact.author,
+        "shared": fact.is_shared,
         "sources": [{"place": place_text(source), "state": source.state.value} for source in fact.sources],
     }

@@ -75,6 +75,8 @@ class FoundFact:
     """Places in files, as `src/a.py:10-20`."""
     conversation_id: str | None
     message_id: int | None
+    author: str | None
+    """The colleague who noted it, on another checkout; null for the user's own."""
 
 
 @dataclass(frozen=True)
@@ -162,4 +164,5 @@ def _to_found(fact: StoredFact) -> FoundFact:
         [place_text(source) for source in fact.sources],
         None if said is None else said.conversation_id,
         None if said is None else said.message_id,
+        fact.author,
     )

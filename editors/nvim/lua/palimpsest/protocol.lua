@@ -715,12 +715,14 @@
 ---@field turnNumber integer The number of the turn it was learned in, counted from 1 in its conversation; 0: in no turn.
 ---@field createdAt string When it was learned.
 ---@field uses integer How often it was sent to a model.
+---@field shared boolean Whether the user's team has it, through a hub.
 ---@field conversationId? string The conversation that it comes from.
 ---@field messageId? integer The message that it comes from.
 ---@field quote? string The words that it rests on, exactly as in the message.
 ---@field closedAt? string When it stopped being true. Absent: it holds.
 ---@field supersededBy? integer The id of the fact that contradicted it.
 ---@field verifiedAt? string When a user last confirmed it.
+---@field author? string The colleague who noted it, on another checkout; show it with that name. Absent: it is the user's own.
 
 --- Which facts to list.
 ---@class palimpsest.ListFactsParams
@@ -776,6 +778,42 @@
 --- The forgotten facts.
 ---@class palimpsest.ForgottenResult
 ---@field facts palimpsest.ForgottenFact[] The one that was forgotten last comes first.
+
+--- The facts of a folder that are to be shared with a team through a hub.
+---@class palimpsest.ShareFactsParams
+---@field folderUri? string URI of the workspace folder. Absent: the only or first folder.
+---@field confirm? boolean True: share them. False or absent: only say what would be shared.
+---@field repository? string Where the plan is not certain: the id of one of its repositories, or `new` for another one.
+
+--- A repository of a team.
+---@class palimpsest.SharedRepository
+---@field id string Its id in the hub.
+---@field remote string The host and path that it is fetched from; empty: none is known.
+---@field rootCommit string Its first commit; empty: not known.
+
+--- Facts that are not shared.
+---@class palimpsest.FactsLeftOut
+---@field reason string `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: from another team.
+---@field nFacts integer How many.
+
+--- What is shared, or would be.
+---@class palimpsest.ShareFactsResult
+---@field shared boolean Whether the facts of the folder are shared now.
+---@field team string The name of the team.
+---@field readers string[] The names of those who read them.
+---@field nFacts integer How many facts they read.
+---@field nCleaned integer How many of those are shared without a key or a path of this machine.
+---@field leftOut palimpsest.FactsLeftOut[] What is not shared, by reason.
+---@field certain boolean Whether it is certain which repository of the team it is. False: the request needs `repository`.
+---@field repositories palimpsest.SharedRepository[] The repositories of the team that it may be.
+
+--- A folder whose facts are to be shared no more.
+---@class palimpsest.UnshareFactsParams
+---@field folderUri? string URI of the workspace folder. Absent: the only or first folder.
+
+--- What changed.
+---@class palimpsest.UnshareFactsResult
+---@field wasShared boolean Whether the facts were shared until now.
 
 --- A change of the facts of a folder, or of the condition of their places.
 ---@class palimpsest.FactsChangedParams
@@ -1327,6 +1365,10 @@ return {
     FactsForgottenRequest = "palimpsest/facts/forgotten",
     --- Restore a forgotten fact. When the same statement was learned again meanwhile, the result is that fact.
     FactsRestoreRequest = "palimpsest/facts/restore",
+    --- Share the facts of a folder with those who work on the same git repository, or say what would be shared and who would read it. The setting `hub.facts` must be true to share.
+    FactsShareRequest = "palimpsest/facts/share",
+    --- Share the facts of a folder no more. The team keeps what it has, and this folder what came from it.
+    FactsUnshareRequest = "palimpsest/facts/unshare",
     --- Search the messages of conversations.
     ConversationSearchRequest = "palimpsest/conversation/search",
     --- Tell how many tokens attachments would take, and which cannot be attached. Sends nothing to a model.

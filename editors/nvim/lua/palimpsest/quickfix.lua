@@ -102,7 +102,7 @@ end
 
 ---@param fact palimpsest.FactInfo
 local function fact_items(fact)
-  local said = text.one_line(fact.content)
+  local said = text.one_line(fact.content .. (fact.author and (" (noted by %s)"):format(fact.author) or ""))
   local items = {}
   for _, source in ipairs(fact.sources or {}) do
     table.insert(items, {

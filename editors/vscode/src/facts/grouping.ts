@@ -29,6 +29,8 @@ export function describePlace(source: FactSource): string {
 
 const KINDS = { entity: "entity", decision: "decision", constraint: "constraint", codeState: "state of the code", pinned: "pinned" } as const;
 
-export function nameOfKind(kind: FactInfo["factType"]): string {
-    return KINDS[kind];
+/** What stands beside a statement: its kind, and the colleague who noted it. */
+export function describe(fact: FactInfo): string {
+    const kind = KINDS[fact.factType];
+    return fact.author === undefined ? kind : `${kind}, noted by ${fact.author}`;
 }

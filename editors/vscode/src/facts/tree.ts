@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 
 import { isUnknownMethod, type ServerPort } from "../port";
 import { FactsForgetRequest, FactsRestoreRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
-import { describePlace, group, nameOfKind, type Group } from "./grouping";
+import { describe, describePlace, group, type Group } from "./grouping";
 
 /** PROTOCOL.md, `ListFactsParams.limit`. */
 const PAGE = 1_000;
@@ -51,15 +51,15 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
                 await this.server.request(FactsUpdateRequest, params);
                 break;
             case "forget":
-                await this.forget(node.fact.content, params);
+                await this.forget(node.fact, params);
                 break;
         }
         this.refresh();
     }
 
     /** Asks first, and offers to take it back. */
-    private async forget(content: string, params: FactParams): Promise<void> {
-        if ((await vscode.window.showWarningMessage("Forget this fact? No model will get it any more.", { modal: true, detail: content }, "Forget")) !== "Forget") {
+    private async forget({ content, shared }: FactInfo, params: FactParams): Promise<void> {
+        if ((await vscode.window.showWarningMessage(`Forget this fact? No model will get it any more.${shared ? " Your team forgets it too, for good." : ""}`, { modal: true, detail: content }, "Forget")) !== "Forget") {
             return;
         }
         await this.server.request(FactsForgetRequest, params);
@@ -97,11 +97,11 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
         }
         const { fact } = node;
         const item = new vscode.TreeItem(fact.content);
-        item.description = nameOfKind(fact.factType);
-        item.tooltip = [fact.content, fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
+        item.description = describe(fact);
+        item.tooltip = [fact.content, fact.author === undefined ? "" : `Noted by ${fact.author}, on another checkout`, fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
         item.contextValue = fact.isStale ? "fact.stale" : "fact";
         item.iconPath = new vscode.ThemeIcon(fact.isStale ? "warning" : fact.factType === "pinned" ? "pinned" : "note");
-        item.accessibilityInformation = { label: `${fact.isStale ? "Stale: " : ""}${fact.content}` };
+        item.accessibilityInformation = { label: `${fact.isStale ? "Stale: " : ""}${fact.content}, ${describe(fact)}` };
         const source = fact.sources[0];
         if (source !== undefined) {
             const line = source.startLine ?? 0;

@@ -45,11 +45,6 @@ class FolderSharing:
             self._watching.cancel()
         self._watching = None if watch is None else asyncio.create_task(watch.run(), name="watch the hub")
 
-    @property
-    def facts(self) -> RepositoryFacts | None:
-        """None: no hub is set up."""
-        return None if self.watch is None else self.watch.facts
-
     def require(self) -> Sharing:
         """Raises InvalidRequest when no hub is set up."""
         if self.current is None:
@@ -58,6 +53,13 @@ class FolderSharing:
                 "of your own. docs/hub.md says how."
             )
         return self.current
+
+    def require_facts(self) -> RepositoryFacts:
+        """The sharing of the folder's facts. Raises InvalidRequest when no hub is set up."""
+        self.require()
+        assert self.watch is not None
+        assert self.watch.facts is not None
+        return self.watch.facts
 
     @property
     def status(self) -> HubStatus:

@@ -30,7 +30,6 @@ from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import Store
 
 if TYPE_CHECKING:  # the hub's package is an extra
-    from palimpsest.services.sharing.repository_facts import RepositoryFacts
     from palimpsest.services.sharing.sharing import Sharing
 
 
@@ -124,8 +123,3 @@ class FolderSession:
     def sharing(self) -> Sharing | None:
         """The sharing of the folder's conversations; None when no hub is set up."""
         return self.folder.sharing.current
-
-    @property
-    def shared_facts(self) -> RepositoryFacts | None:
-        """The sharing of the folder's facts; None when no hub is set up."""
-        return self.folder.sharing.facts

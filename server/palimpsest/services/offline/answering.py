@@ -13,6 +13,7 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.facts.fact import StoredFact
 from palimpsest.domain.facts.retrieval.scoring import Turn
 from palimpsest.domain.facts.retrieval.words import Terms
+from palimpsest.domain.facts.text import author_remark
 from palimpsest.domain.messages import ConversationId, Role, TurnId
 from palimpsest.domain.offline.places import Found, Place, quote
 from palimpsest.domain.offline.question import search_terms, states_something
@@ -85,4 +86,4 @@ def _of_message(message: StoredMessage) -> Place:
 
 def _of_fact(fact: StoredFact) -> Place:
     changed = f", may be out of date: {', '.join(fact.stale_sources)} changed since" if fact.is_stale else ""
-    return Place(f"fact {fact.id}", (), changed)
+    return Place(f"fact {fact.id}", (), author_remark(fact) + changed)

@@ -89,8 +89,10 @@ class RepositoryFacts:
         return FactsPlan(team, readers, identity, same, alike, there.n_open, there.n_cleaned, left_out)
 
     async def share(self, plan: FactsPlan, choice: str | None) -> None:
-        """Begins to share. `choice`: the beginning of the id of one of the repositories of the plan, or `NEW`; None
-        where it is certain. Raises InvalidRequest, HubIsAway, HubFailed."""
+        """Begins to share, if the setting `hub.facts` is true. `choice`: the beginning of the id of one of the
+        repositories of the plan, or `NEW`; None where it is certain. Raises InvalidRequest, HubIsAway, HubFailed."""
+        if not self.is_on:
+            raise InvalidRequest("Facts are shared when the setting `hub.facts` is true. Set it in your own settings.")
         repository = await self._chosen(plan, choice)
         with told():
             at = await self.sharing.hub.identity()

@@ -78,6 +78,8 @@ class FactInfo(Wire):
     """When it was learned."""
     uses: int
     """How often it was sent to a model."""
+    shared: bool
+    """Whether the user's team has it, through a hub."""
     conversation_id: str | None = None
     """The conversation that it comes from."""
     message_id: int | None = None
@@ -90,6 +92,8 @@ class FactInfo(Wire):
     """The id of the fact that contradicted it."""
     verified_at: str | None = None
     """When a user last confirmed it."""
+    author: str | None = None
+    """The colleague who noted it, on another checkout; show it with that name. Absent: it is the user's own."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -203,6 +207,79 @@ class ForgottenResult(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
+class ShareFactsParams(Wire):
+    """The facts of a folder that are to be shared with a team through a hub."""
+
+    folder_uri: str | None = None
+    """URI of the workspace folder. Absent: the only or first folder."""
+    confirm: bool | None = None
+    """True: share them. False or absent: only say what would be shared."""
+    repository: str | None = None
+    """Where the plan is not certain: the id of one of its repositories, or `new` for another one."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class SharedRepository(Wire):
+    """A repository of a team."""
+
+    id: str
+    """Its id in the hub."""
+    remote: str
+    """The host and path that it is fetched from; empty: none is known."""
+    root_commit: str
+    """Its first commit; empty: not known."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class FactsLeftOut(Wire):
+    """Facts that are not shared."""
+
+    reason: str
+    """`pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left;
+    `colleague`: from another team."""
+    n_facts: int
+    """How many."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ShareFactsResult(Wire):
+    """What is shared, or would be."""
+
+    shared: bool
+    """Whether the facts of the folder are shared now."""
+    team: str
+    """The name of the team."""
+    readers: list[str]
+    """The names of those who read them."""
+    n_facts: int
+    """How many facts they read."""
+    n_cleaned: int
+    """How many of those are shared without a key or a path of this machine."""
+    left_out: list[FactsLeftOut]
+    """What is not shared, by reason."""
+    certain: bool
+    """Whether it is certain which repository of the team it is. False: the request needs `repository`."""
+    repositories: list[SharedRepository]
+    """The repositories of the team that it may be."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class UnshareFactsParams(Wire):
+    """A folder whose facts are to be shared no more."""
+
+    folder_uri: str | None = None
+    """URI of the workspace folder. Absent: the only or first folder."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class UnshareFactsResult(Wire):
+    """What changed."""
+
+    was_shared: bool
+    """Whether the facts were shared until now."""
+
+
+@attrs.frozen(eq=False, repr=False)
 class FactsChangedParams(Wire):
     """A change of the facts of a folder, or of the condition of their places."""
 
@@ -251,6 +328,19 @@ MESSAGES: tuple[Request | Notification, ...] = (
         FactParams,
         FactInfo,
         "Restore a forgotten fact. When the same statement was learned again meanwhile, the result is that fact.",
+    ),
+    Request(
+        "palimpsest/facts/share",
+        ShareFactsParams,
+        ShareFactsResult,
+        "Share the facts of a folder with those who work on the same git repository, or say what would be shared and "
+        "who would read it. The setting `hub.facts` must be true to share.",
+    ),
+    Request(
+        "palimpsest/facts/unshare",
+        UnshareFactsParams,
+        UnshareFactsResult,
+        "Share the facts of a folder no more. The team keeps what it has, and this folder what came from it.",
     ),
     Notification(
         "palimpsest/didChangeFacts",

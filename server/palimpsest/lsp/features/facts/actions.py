@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
-from palimpsest.domain.facts.text import place_text, sign_of
+from palimpsest.domain.facts.text import author_remark, place_text, sign_of
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import FACTS_SCHEME, SOURCE
 from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
@@ -101,7 +101,7 @@ def _markdown(placed: PlacedFact) -> str:
     fact = placed.fact
     state = " **needs a look**" if placed.state.is_stale else ""
     said = f"\n  > {_plain(fact.evidence.quote)}" if fact.evidence is not None else ""
-    return f"{sign_of(fact)} {_plain(fact.fact.content)}{state}{said}"
+    return f"{sign_of(fact)} {_plain(fact.fact.content + author_remark(fact))}{state}{said}"
 
 
 def _plain(text: str) -> str:
@@ -159,7 +159,7 @@ async def _document(session: FolderSession) -> str:
 def _item(fact: StoredFact) -> str:
     where = ", ".join(f"`{place_text(source)}`" for source in fact.sources)
     behind = f" ({where})" if where else ""
-    return f"- {fact.id}. {sign_of(fact)} {_plain(fact.fact.content)}{behind}"
+    return f"- {fact.id}. {sign_of(fact)} {_plain(fact.fact.content + author_remark(fact))}{behind}"
 
 
 # --------------------------------------------------------------------------------------------------------- the commands
@@ -197,7 +197,8 @@ async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, 
     """Forgets a fact after a confirmation. The answer says whether it was forgotten, and which facts are left."""
     keeper = session.folder.facts.keeper
     fact = await keeper.get(fact_id)
-    question = f"Forget this fact? No model will get it any more. “{_short(fact)}”"
+    theirs = " Your team forgets it too, for good." if fact.is_shared else ""
+    question = f"Forget this fact? No model will get it any more.{theirs} “{_short(fact)}”"
     is_wanted = await require_consent(ls, question, "Forget", given)
     counts = await (keeper.forget(fact_id) if is_wanted else keeper.counts())
     if is_wanted:
@@ -233,10 +234,13 @@ async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFac
 
 @_command
 async def ask(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
-    """Creates a conversation with the question as its draft: the user reads it before it is sent."""
+    """Creates a conversation with the question as its draft: the user reads it before it is sent. The statement is a
+    quotation there, because only what a user says himself makes a rule."""
     fact = await session.folder.facts.keeper.get(fact_id)
     where = ", ".join(f"@{place_text(source)}" for source in fact.sources)
-    text = f"Does this still hold: {fact.fact.content}" + (f" See {where}." if where else "")
+    text = f"Does this still hold?\n\n> {fact.fact.content}{author_remark(fact)}\n" + (
+        f"\nSee {where}." if where else ""
+    )
     record = await session.conversations.create(None, None)
     await session.conversations.set_draft(record.id, text)
     message = "The question is the draft of a new conversation. Read it and send it."

@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.facts.fact import FactFilter, FactState, Span, StoredFact
+from palimpsest.domain.facts.text import author_remark
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.places import file_uri, path_below, session_of_document
 from palimpsest.lsp.runtime.documents import open_document
@@ -66,7 +67,8 @@ def _to_diagnostic(placed: PlacedFact) -> lsp.Diagnostic:
     kind = placed.fact.fact.fact_type.value.replace("_", " ")
     return lsp.Diagnostic(
         placed.range,
-        f"A fact rests on this place, which {event}. Does it still hold? {kind}: {placed.fact.fact.content}",
+        f"A fact rests on this place, which {event}. Does it still hold? {kind}: {placed.fact.fact.content}"
+        f"{author_remark(placed.fact)}",
         lsp.DiagnosticSeverity.Warning,
         CODE,
         source=SOURCE,

@@ -141,4 +141,6 @@ def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> F
         closed_at=fact.closed_at,
         superseded_by=fact.superseded_by,
         verified_at=fact.verified_at,
+        author=fact.author,
+        shared=fact.is_shared,
     )

@@ -7,7 +7,7 @@ from typing import Final
 from palimpsest.domain.context.rules.rule_set import RuleState
 from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.facts.fact import FactFilter, FactId, StoredFact
-from palimpsest.domain.facts.text import STALE, sign_of
+from palimpsest.domain.facts.text import STALE, author_remark, sign_of
 from palimpsest.services.chat.commands.markdown import minute, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, number
 from palimpsest.services.context.rule_commands import RuleCommands, is_ordinary
@@ -46,7 +46,8 @@ async def forget(scope: Scope, argument: str) -> Reply:
     fact_id = FactId(number(argument, "/forget N, with the number of a fact in /facts"))
     fact = await scope.facts.get(fact_id)
     await scope.facts.forget(fact_id)
-    return Reply(f"Forgotten: {plain(fact.fact.content)}\n\nWithin 30 days, `/restore {fact_id}` restores it.")
+    here = "here; your team forgets it too" if fact.is_shared else "it"
+    return Reply(f"Forgotten: {plain(fact.fact.content)}\n\nWithin 30 days, `/restore {fact_id}` restores {here}.")
 
 
 async def restore(scope: Scope, argument: str) -> Reply:
@@ -60,7 +61,7 @@ async def restore(scope: Scope, argument: str) -> Reply:
 
 def _line(stored: StoredFact) -> str:
     remark = f" *({STALE})*" if stored.is_stale else ""
-    return f"- {stored.id}: {sign_of(stored)} {plain(stored.fact.content)}{remark}"
+    return f"- {stored.id}: {sign_of(stored)} {plain(stored.fact.content + author_remark(stored))}{remark}"
 
 
 def _listed(rules: StandingRules) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
+from palimpsest.services.chat.commands import fact_sharing
 from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.wording import counted
 
 
 async def share(scope: Scope, argument: str) -> Reply:
+    what, _, choice = argument.partition(" ")
+    if what == fact_sharing.WHAT:
+        return await fact_sharing.share(scope, choice.strip())
     if argument not in ("", "yes"):
         raise InvalidRequest(f"{argument!r} is not understood. Type /share, then /share yes.")
     sharing, conversation_id = scope.session.folder.sharing.require(), scope.conversation_id
@@ -37,6 +41,11 @@ async def share(scope: Scope, argument: str) -> Reply:
 
 
 async def unshare(scope: Scope, argument: str) -> Reply:
+    what, _, choice = argument.partition(" ")
+    if what == fact_sharing.WHAT:
+        return await fact_sharing.unshare(scope, choice.strip())
+    if argument:
+        raise InvalidRequest(f"{argument!r} is not understood. Type /unshare, or /unshare facts.")
     await scope.session.folder.sharing.require().unshare(scope.conversation_id)
     return Reply("The hub does not have this conversation any more. Others keep what they have taken in.")
 

@@ -59,8 +59,16 @@ COMMANDS: Final = (
     SlashCommand(CommandName.LAYOUT, "[NAME]", "Use the layout `log` or `librarian` here, or the one of the settings."),
     SlashCommand(CommandName.NEW, "[TITLE]", "Start a new conversation."),
     SlashCommand(CommandName.RECOVER, "[N CHOICE]", "List broken answers; continue, keep, discard or retry one."),
-    SlashCommand(CommandName.SHARE, "[yes]", "Show who would read this conversation. With `yes`, share it."),
-    SlashCommand(CommandName.UNSHARE, "", "Take this conversation out of the hub. Others keep what they have."),
+    SlashCommand(
+        CommandName.SHARE,
+        "[facts] [yes]",
+        "Show who would read this conversation, or the facts of this folder. With `yes`, share them.",
+    ),
+    SlashCommand(
+        CommandName.UNSHARE,
+        "[facts]",
+        "Take this conversation out of the hub, or share no more facts. Others keep what they have.",
+    ),
     SlashCommand(CommandName.SHARED, "[ID]", "List the conversations of your team, or open one."),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),
     SlashCommand(CommandName.HELP, "", "List the commands."),
