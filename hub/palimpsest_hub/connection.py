@@ -132,7 +132,9 @@ class Connection:
         if self._token is None:
             cursor = await self._connection.execute(query.encode(), arguments)
         else:
-            async with self._connection.pipeline(), self._connection.transaction():  # one round trip all the same
+            # What is sent without waiting is one transaction up to the synchronization at its end: one round trip all
+            # the same. Words for a transaction would be waited for.
+            async with self._connection.pipeline():
                 await self._connection.execute(_WHO, [self._token])
                 cursor = await self._connection.execute(query.encode(), arguments)
         return await cursor.fetchall() if cursor.description else []

@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from tests.hub.lab import Lab, message, share
-from tests.hub.postgres import other_user
+from tests.hub.pooler import pooling, pooling_program
 
 from palimpsest_hub.client import Hub
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.inspection import examine
 
-SETTINGS = """
-[databases]
-hub = host={host} dbname=hub user=gate
-[pgbouncer]
-listen_addr =
-unix_socket_dir = {place}
-auth_type = trust
-auth_file = {place}/users
-pool_mode = transaction
-default_pool_size = 1
-log_connections = 0
-log_disconnections = 0
-"""
-
 
 @pytest.fixture
 def pooler(lab: Lab) -> Iterator[str]:
     """The address of a pooler that has one connection to the hub."""
-    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-    if program is None:
+    if pooling_program() is None:
         pytest.skip("There is no PgBouncer here: install the package pgbouncer.")
-    with psycopg.connect(lab.admin, autocommit=True) as connection:  # others of these tests may still hold some
-        connection.execute("ALTER ROLE gate CONNECTION LIMIT -1")
-    user = other_user()
-    with tempfile.TemporaryDirectory(prefix="hub") as name:
-        place = Path(name)
-        if user is not None:
-            os.chown(place, user.pw_uid, user.pw_gid)
-        (place / "settings").write_text(SETTINGS.format(host=conninfo_to_dict(lab.admin)["host"], place=place))
-        (place / "users").write_text('"gate" ""\n')
-        bouncer = subprocess.Popen(
-            [program, place / "settings"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            user=user and user.pw_uid,
-            group=user and user.pw_gid,
-            extra_groups=None if user is None else [],
-        )
-        with bouncer, contextlib.ExitStack() as stack:
-            stack.callback(bouncer.kill)
-            assert bouncer.stdout is not None
-            assert any("process up" in line for line in bouncer.stdout)
-            yield make_conninfo(host=name, port=6432, dbname="hub", user="gate")
+    with pooling(lab, 1) as address:
+        yield address
 
 
 async def test_two_members_share_one_connection_and_stay_who_they_are(lab: Lab, pooler: str) -> None:

@@ -237,8 +237,8 @@ class Sharing:
                 continue
             n_taken += len(entries)
             await self._tell_seen(standing, conversation_id, hub_seq)
-            if not entries or hub_seq < entries[-1].seq:
-                break  # the rest is for a newer version
+            if not entries or hub_seq < entries[-1].seq or hub_seq >= found.head_seq:
+                break  # the rest is for a newer version, or there is none
         return n_taken
 
     async def _compare_anew(self, conversation_id: ConversationId, found: SharedConversation) -> None:

@@ -1,0 +1,230 @@
+"""How long a piece of an answer takes from the model's service of one machine to the screen of another.
+
+    python -m benchmarks.hub.latency [--deltas N] [--runs N]
+
+Machine A is a real server with an editor; machine B follows the conversation. Each delta of the model is the moment it
+was written. The hub is reached directly, through PgBouncer (one login, tokens), and with 20 ms more in each direction.
+Targets: 95 % in 60 ms on this machine, and in three round trips and 60 ms where the hub is far.
+
+The reference is what PostgreSQL needs for that at least: a row is written and notified over one connection, and read
+over another that was woken; by plain psycopg, the same way, between the runs.
+
+Beside it: how many round trips, and how long, it takes to begin a turn (target: at most two); and how long a delta
+takes to A's own screen, durable in its store, against a server without any hub in the same turns (target: no longer).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from benchmarks.hub.places import home, hub_on_disk, load, spread
+from benchmarks.hub.relay import Relay
+from benchmarks.journal import OURS, Arrivals, Client, Service, on, started
+from tests.hub.lab import Lab, TestTeam
+from tests.hub.pooler import pooling, pooling_program
+
+PAUSE_S: Final = 0.02
+"""Between two deltas: fifty a second, as a model writes."""
+AWAY_S: Final = 0.02
+"""How much longer each direction takes where the hub is far."""
+_FOLLOWER: Final = [sys.executable, "-P", "-m", "benchmarks.hub.follower"]
+
+
+@dataclass
+class Way:
+    """A way to the hub, with the pair of machines that use it, and what was measured there."""
+
+    name: str
+    relay: Relay
+    url: str
+    listen_url: str
+    one_way_s: float = 0.0
+    at: str = ""
+    client: Client | None = None
+    here_ms: list[float] = field(default_factory=list)
+    there_ms: list[float] = field(default_factory=list)
+    least_ms: list[float] = field(default_factory=list)
+    """Of the reference."""
+    begun_ms: list[float] = field(default_factory=list)
+    n_round_trips: list[int] = field(default_factory=list)
+
+    def variables(self, team: TestTeam, name: str, service: Service) -> dict[str, str]:
+        return on(service) | {
+            "PALIMPSEST_HUB_URL": self.url,
+            "PALIMPSEST_HUB_LISTEN_URL": self.listen_url,
+            "PALIMPSEST_HUB_TOKEN": team.tokens[name],
+            "PALIMPSEST_HUB_POLL_S": "600",
+        }
+
+
+@contextlib.asynccontextmanager
+async def ways(lab: Lab) -> AsyncIterator[list[Way]]:
+    """All of them, each counted by a relay of its own."""
+    gate = lab.gate
+    async with contextlib.AsyncExitStack() as stack:
+        near = await stack.enter_async_context(Relay(lab.admin))
+        far = await stack.enter_async_context(Relay(lab.admin, AWAY_S))
+        found = [
+            Way("direct", near, near.way(gate.name, gate.password), near.way(gate.name, gate.password)),
+            Way("20 ms away", far, far.way(gate.name, gate.password), far.way(gate.name, gate.password), AWAY_S),
+        ]
+        if pooling_program() is not None:
+            pooler = stack.enter_context(pooling(lab, 5))
+            behind = await stack.enter_async_context(Relay(pooler))
+            found.append(
+                Way("PgBouncer", behind, behind.way("gate", gate.password), near.way(gate.name, gate.password))
+            )
+        yield found
+
+
+@contextlib.asynccontextmanager
+async def sharing(way: Way, lab: Lab, service: Service, root: Path) -> AsyncIterator[None]:
+    """Both machines of a way, with a conversation that they share. What B shows is noted."""
+    team = lab.team(ann="writer", bob="writer")
+    here, there = home(root, f"a {way.name}"), home(root, f"b {way.name}")
+    async with started(OURS, here, **way.variables(team, "ann", service)) as way.client:
+        made = await way.client.request("palimpsest/conversation/create", {"title": "herons"})
+        way.at = made["conversationId"]
+        await ask(way.client, way.at, 1, service)
+        await way.client.request("palimpsest/command/run", {"conversationId": way.at, "text": "/share yes"})
+        follower = await follow(way, there, way.variables(team, "bob", service))
+        assert follower.stdout is not None
+        noting = asyncio.create_task(note(follower.stdout, way))
+        try:
+            yield
+            await asyncio.sleep(1)  # until the last delta is there
+        finally:
+            follower.kill()
+            await follower.wait()
+            await noting
+
+
+async def follow(way: Way, place: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
+    places = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    process = await asyncio.create_subprocess_exec(
+        *(*_FOLLOWER, way.at),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=os.environ | dict.fromkeys(places, str(place)) | variables | {"PYTHONPATH": os.getcwd()},
+    )
+    assert process.stdout is not None
+    assert (await process.stdout.readline()) == b"ready\n"
+    return process
+
+
+async def note(lines: asyncio.StreamReader, way: Way) -> None:
+    async for line in lines:
+        way.there_ms.append(float(line))
+
+
+@dataclass
+class Answer:
+    """One turn, as A's screen shows it."""
+
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    begun_ms: float = 0.0
+    n_round_trips: int = 0
+    """Until it had begun."""
+
+
+async def ask(client: Client, at: str, n_deltas: int, service: Service, count: Callable[[], int] = lambda: 0) -> Answer:
+    """`count`: the round trips to the hub so far."""
+    service.n_deltas, service.pause_s = n_deltas, PAUSE_S
+    answer, asked, n_before = Answer(), time.perf_counter_ns(), count()
+
+    def take(value: dict[str, Any]) -> None:
+        if value["type"] == "turn":
+            answer.begun_ms, answer.n_round_trips = (time.perf_counter_ns() - asked) / 1e6, count() - n_before
+        answer.arrivals.take(value)
+
+    client.progress = take
+    params = {"requestId": f"{asked}", "text": "Where?", "conversationId": at, "partialResultToken": f"t{asked}"}
+    await client.request("palimpsest/chat", params)
+    return answer
+
+
+async def measure(way: Way, n_deltas: int, service: Service) -> None:
+    assert way.client is not None
+    await asyncio.sleep(1)  # until the turn before is all in the hub
+    answer = await ask(way.client, way.at, n_deltas, service, lambda: way.relay.n_round_trips)
+    way.here_ms += answer.arrivals.latencies_ms
+    way.begun_ms.append(answer.begun_ms)
+    way.n_round_trips.append(answer.n_round_trips)
+
+
+async def measure_reference(way: Way, n: int) -> None:
+    """A row that is written, notified and read."""
+    async with (
+        await psycopg.AsyncConnection.connect(way.listen_url, autocommit=True) as writer,
+        await psycopg.AsyncConnection.connect(way.listen_url, autocommit=True) as waiter,
+        await psycopg.AsyncConnection.connect(way.url, autocommit=True, prepare_threshold=None) as reader,
+    ):
+        await waiter.execute("LISTEN reference")
+        notes = waiter.notifies()
+        for _ in range(n):
+            began = time.perf_counter_ns()
+            writing = asyncio.create_task(writer.execute("SELECT pg_notify('reference', '')"))
+            await anext(notes)
+            await reader.execute("SELECT id FROM hub.incarnation")
+            way.least_ms.append((time.perf_counter_ns() - began) / 1e6)
+            await writing
+        await notes.aclose()
+
+
+async def run(n_deltas: int, n_runs: int) -> None:
+    with hub_on_disk() as lab, tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        async with Service() as service, ways(lab) as found, contextlib.AsyncExitStack() as stack:
+            alone = await stack.enter_async_context(started(OURS, home(root, "alone"), **on(service)))
+            made = await alone.request("palimpsest/conversation/create", {"title": "herons"})
+            for way in found:
+                await stack.enter_async_context(sharing(way, lab, service, root))
+            await ask(alone, made["conversationId"], 5, service)
+            alone_ms: list[float] = []
+            for _ in range(n_runs):
+                alone_ms += (await ask(alone, made["conversationId"], n_deltas, service)).arrivals.latencies_ms
+                for way in found:
+                    await measure(way, n_deltas, service)
+                    await measure_reference(way, n_deltas // 4)
+        report(found, alone_ms, n_deltas, n_runs)
+
+
+def report(found: list[Way], alone_ms: list[float], n_deltas: int, n_runs: int) -> None:
+    print(f"hub: {n_runs} answers of {n_deltas} deltas each way, {1 / PAUSE_S:.0f} a second, {load()}")
+    for way in found:
+        target = 60 + 3 * 2 * way.one_way_s * 1000
+        worst = statistics.quantiles(way.there_ms, n=100)[94]
+        is_met = "met" if worst <= target else "NOT MET"
+        print(f"  {way.name}")
+        n = f"{len(way.there_ms)} deltas; target {target:.0f}: {is_met}"
+        print(f"    model of A to screen of B   {spread(way.there_ms)}, {n}")
+        print(f"    the least PostgreSQL needs  {spread(way.least_ms)}")
+        trips = sorted(way.n_round_trips)
+        print(f"    a turn begins after         {spread(way.begun_ms)}, meanwhile round trips: {trips}")
+        ratio = statistics.median(way.here_ms) / statistics.median(alone_ms)
+        print(f"    model of A to screen of A   {spread(way.here_ms)}, {ratio:.2f} of that without a hub")
+    print(f"  without a hub: model of A to screen of A {spread(alone_ms)}")
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hub.latency")
+    parser.add_argument("--deltas", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args(arguments)
+    asyncio.run(run(options.deltas, options.runs))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
