@@ -161,6 +161,33 @@ async def test_a_switch_up_restores_originals_and_a_switch_down_still_fits(bench
     assert (await b.session.conversations.read(b.conversation_id, None, None)).record.model == "offline"
 
 
+async def test_behind_a_switch_up_blocks_that_cannot_be_restored_name_more(bench: Opener) -> None:
+    """What was written for a small window would stay as small until it is merged."""
+    files = [[f"src/part_{n}/file_{n}_{k}.py" for k in range(6)] for n in range(60)]
+    b = await bench(
+        [says(f"I changed {', '.join(each)}. Each calls check_{n}() now. " * 12) for n, each in enumerate(files)],
+        window=9_000,
+    )
+    for n, each in enumerate(files):
+        await b.ask(f"Please change {' and '.join(each)} so that handle_{n} is called. " * 6)
+    contexts = b.session.contexts
+    larger = replace(with_window(contexts.models.get("offline"), 18_000), name="offline-larger")
+    contexts.models = with_override(contexts.models, larger)
+
+    async def named(model: str) -> float:
+        """The share of the files in the messages behind blocks that the blocks name."""
+        await b.session.conversations.switch_model(b.conversation_id, model)
+        blocks = [p for p in (await contexts.state(b.conversation_id)).pieces if isinstance(p, SummaryPiece)]
+        text = "\n".join(each.content.text for each in blocks)
+        behind = {i // 2 for each in blocks for i in range(each.start, each.end)}
+        names = [name for n in behind for name in files[n]]
+        return sum(name in text for name in names) / len(names)
+
+    before = await named("offline")
+    assert await named("offline-larger") > 1.2 * before
+    assert (await contexts.state(b.conversation_id)).estimate.upper <= contexts.models.budget(larger).budget
+
+
 async def test_unknown_and_unconfigured_models_are_told_apart(bench: Opener) -> None:
     b = await bench([])
     with pytest.raises(NotFound, match="no model 'frobnicator'"):

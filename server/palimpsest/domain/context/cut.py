@@ -361,3 +361,13 @@ def running_request(pieces: Sequence[Piece]) -> frozenset[MessageId]:
         if isinstance(piece, MessagePiece) and piece.message.content.role is Role.USER:
             return frozenset((piece.message.id,))
     return frozenset()
+
+
+def runs_of_blocks(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    """The stretches [i, j) of adjacent summaries."""
+    runs: list[tuple[int, int]] = []
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, SummaryPiece):
+            first = runs.pop()[0] if runs and runs[-1][1] == index else index
+            runs.append((first, index + 1))
+    return runs

@@ -22,6 +22,7 @@ from palimpsest.domain.context.cut import (
     SummaryPiece,
     adopt,
     prose_tokens,
+    runs_of_blocks,
     stretches_to_merge,
     total_tokens,
 )
@@ -68,6 +69,8 @@ AHEAD_SHARE: Final = 0.60
 ENOUGH_SHARE: Final = 0.78
 """Of the budget: a compaction by threshold that leaves more is put off while the request fits, because another would
 follow soon (what is newest is too large, and will not be the newest for long)."""
+_FULL_SHARE: Final = 0.8
+"""Of what blocks may take: those that take more are not written anew for a larger window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,29 @@ class Compactor:
             with self.adoption.operations(state, state.budget.budget) as operations:
                 operations.begin(DISTILLING).changed(state.estimate_of(state.front, kept).mean)
                 await self.adoption.adopt(context, kept, CutCause.LAYOUT, left_out=gone, operations=operations)
+
+    def missing(self, state: ContextState, pieces: Sequence[Piece]) -> int:
+        """By how many raw tokens the blocks are smaller than the budget wants them; 0 when there is none, or little
+        is missing: they were written for a smaller window, and name less than there is room for."""
+        blocks, wanted = blocks_tokens(pieces), sizes_of(self.settings, state, state.fixed_tokens).merged
+        if not self.settings.infinity or MERGING not in self.settings.strategies or blocks > _FULL_SHARE * wanted:
+            return 0
+        return wanted - blocks if blocks else 0
+
+    async def larger(self, state: ContextState, pieces: Sequence[Piece], room: int) -> list[Piece]:
+        """The pieces with their blocks written again, as large as the budget wants them within `room` raw tokens for
+        all pieces."""
+        rules = (await read_rules_of_turn(self.adoption.store, state)).kept
+        blocks = blocks_tokens(pieces)
+        target = min(sizes_of(self.settings, state, state.fixed_tokens).merged, room - total_tokens(pieces) + blocks)
+        result = list(pieces)
+        for first, after in reversed(runs_of_blocks(pieces)):
+            run = pieces[first:after]
+            share = target * blocks_tokens(run) // max(blocks, 1)
+            new = await self.writer.write_larger(state, PendingSummarization.of(run, share), rules)
+            if total_tokens(run) < new.tokens < new.summary.original_tokens:
+                result[first:after] = [new]
+        return result
 
     async def write_ahead(self, state: ContextState) -> None:
         """Has a model write what a compaction at the threshold would want, as far as that is known now.

@@ -323,19 +323,22 @@ class ContextEngine:
         """A cut chosen over everything visible, originals first, for the state's model and budget."""
         state = context.state
         pieces, left_out = await self.chosen_anew(state, ())
+        if cause is CutCause.MODEL:
+            compactor, room = await self.compactor(context), self._room(state)
+            if (missing := compactor.missing(state, pieces)) > 0:
+                fewer, left_out = await self.chosen_anew(state, (), max(room - missing, room // 2))
+                pieces = await compactor.larger(state, fewer, room)
         await self.adoption.adopt(context, pieces, cause, frame_digest=frame_digest, left_out=left_out)
 
     async def chosen_anew(
-        self, state: ContextState, asked: Sequence[MessagePiece]
+        self, state: ContextState, asked: Sequence[MessagePiece], room: int | None = None
     ) -> tuple[list[Piece], tuple[tuple[MessageId, MessageId], ...]]:
         """The pieces of such a cut, and what it leaves out. `asked`: behind the stored messages."""
         messages, summaries = list[MessagePiece](), list[Summary]()
         if state.n_messages:  # a conversation that begins is not stored yet
             messages, summaries = await load_everything(self.store, state, state.tokenizer)
-        estimator, budget = state.model.estimator, state.budget.budget
         shown = await asyncio.to_thread(with_previews, self.settings, state, [*messages, *asked])
-        share = min(self.settings.switch_target, self.settings.threshold)
-        target = estimator.raw_within(int(share * budget)) - state.fixed_tokens
+        target = self._room(state) if room is None else room
         pieces = choose(
             shown,
             summaries if self.settings.infinity else (),
@@ -347,6 +350,11 @@ class ContextEngine:
         if self.settings.infinity:
             return pieces, ()
         return leave_out(pieces, target, self.settings.preserve_recent, running_request(shown))
+
+    def _room(self, state: ContextState) -> int:
+        """Raw tokens that the pieces of a cut may take which is chosen anew."""
+        share = min(self.settings.switch_target, self.settings.threshold)
+        return state.model.estimator.raw_within(int(share * state.budget.budget)) - state.fixed_tokens
 
     def is_due(self, state: ContextState, limit_tokens: int, more_tokens: int = 0) -> bool:
         """Whether a compaction comes before the next request, with `more_tokens` (raw) added to it."""

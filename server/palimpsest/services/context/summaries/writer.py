@@ -28,6 +28,7 @@ from palimpsest.services.context.operations import Operation
 from palimpsest.services.context.state import ContextState, block
 from palimpsest.services.context.summaries.rule_heads import with_rules
 from palimpsest.services.context.summaries.summarizers import (
+    ExtractiveSummarizer,
     HybridSummarizer,
     PatientSummarizer,
     Summarizer,
@@ -87,6 +88,14 @@ class SummaryWriter:
         without_prose = rendered.tokens - rendered.prose_tokens, pending.shown_tokens - prose_tokens(pending.pieces)
         is_smaller = rendered.tokens < pending.shown_tokens and without_prose[0] < without_prose[1]
         return rendered if is_smaller else None
+
+    async def write_larger(self, state: ContextState, pending: PendingSummarization, kept: RuleSet) -> SummaryPiece:
+        """A stored page of messages that smaller ones stand for, for a window that has grown. No model is asked."""
+        started = machine.monotonic_s()
+        rules, task = self._task(state, pending, kept, state.last_hidden)
+        written = await ExtractiveSummarizer().write(task)
+        new = await self._node(state, pending, written, rules, started)
+        return block(await self.store.run(summary_tree.write, state.id, new, utc_now()), state.tokenizer)
 
     @property
     def has_pages(self) -> bool:
