@@ -4,7 +4,9 @@ whether they hold."""
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import random
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -73,7 +75,10 @@ class Checkout:
         await (await self.shared()).share(await self.plan(), choice)
 
     async def look(self) -> None:
-        await (await self.shared()).look()
+        """What the watch does each few seconds."""
+        watch = (await self.folders.get(self.root)).folder.sharing.watch
+        assert watch is not None
+        await watch.look()
 
     async def type(self, text: str) -> str:
         return (await run_command(Scope(await self.folders.get(self.root), None), text)).text
@@ -99,7 +104,7 @@ class Checkout:
 
     async def facts(self, *, includes_closed: bool = False) -> list[StoredFact]:
         keeper = (await self.folders.get(self.root)).folder.facts.keeper
-        return (await keeper.select(FactFilter(includes_closed=includes_closed)))[::-1]
+        return (await keeper.select(FactFilter(includes_closed=includes_closed, limit=1_000)))[::-1]
 
     async def states(self) -> dict[str, list[FactState]]:
         """By statement, the states of the places."""
@@ -147,8 +152,10 @@ async def checkout(lab: Lab, team: TestTeam, origin: Path, tmp_path: Path) -> As
     address = make_conninfo(lab.admin, user=lab.gate.name, password=lab.gate.password)
     async with AsyncExitStack() as stack:
 
-        async def make(name: str, subfolder: str = "", of: TestTeam = team, is_trusted: bool = True) -> Checkout:
-            top = tmp_path / f"{name} of {of.number}" / "heron"
+        async def make(
+            name: str, subfolder: str = "", of: TestTeam = team, is_trusted: bool = True, machine: str = "laptop"
+        ) -> Checkout:
+            top = tmp_path / f"{name} of {of.number} at {machine}" / "heron"
             if not top.exists():
                 top.parent.mkdir()
                 git(tmp_path, "clone", "-q", str(origin), str(top))
@@ -421,7 +428,10 @@ async def test_sharing_and_its_end_by_slash_commands(checkout: Open) -> None:
     await bob.type(f"/share facts {repository.id[:8]}")
     assert f"(noted by {ann.team.full_name('ann')})" in await bob.type("/facts")
     number = (await bob.fact(WADE)).id
-    assert "your team forgets it too" in await bob.type(f"/forget {number}")
+    assert f"`/forget {number} yes`" in await bob.type(f"/forget {number}")
+    assert await bob.said() == [WADE]
+    assert "restores it here" in await bob.type(f"/forget {number} yes")
+    assert await bob.said() == []
     assert "/unshare facts yes" in await ann.type("/unshare facts")
     await ann.type("/unshare facts yes")
     (await bob.shared()).is_on = False
@@ -753,3 +763,120 @@ async def test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing(
         "[facts]",
         "- Always ask before you run a command.",
     ]
+
+
+async def test_a_flood_takes_no_place_from_what_was_said_here(both: Sequence[Checkout]) -> None:
+    ann, bob = both
+    own = await bob.note("The heron of the north pond nests in March.")
+
+    def pour() -> None:
+        for number in range(600):
+            text = f"heron north pond nests march {number} heron nests march pond north"
+            facts.add(Fact(FactType.DECISION, text, ("heron", "pond")), 1, None, utc_now())
+
+    await ann.run(pour)
+    await ann.look()
+    await bob.look()
+    assert len(await bob.run(facts.all_known)) == 601
+    session = await bob.folders.get(bob.root)
+    conversation = await session.conversations.create(None, None)
+    question = Question("When does the heron of the north pond nest?", conversation.id, utc_now())
+    found = await Retriever(session.folder.store, len).retrieve(question, 1_500)
+    theirs = [each.found for each in found.items if each.found.id != own]
+    assert len(theirs) < len(found.items)
+    assert sum(len(render_fact(each)) for each in theirs if isinstance(each, StoredFact)) <= 500
+    assert len(await Retriever(session.folder.store, len).search(question, 100)) == 11
+
+
+async def test_a_purge_of_the_words_behind_a_fact_reaches_the_team(both: Sequence[Checkout]) -> None:
+    ann, bob = both
+    await ann.note(WADE)
+    await ann.look()
+    await bob.look()
+    await ann.run(facts.remove, [(await ann.fact(WADE)).id])  # as a purge does
+    await ann.look()
+    await bob.look()
+    assert await bob.facts(includes_closed=True) == []
+
+
+async def test_what_was_pinned_of_a_shared_fact_takes_it_from_nobody(both: Sequence[Checkout]) -> None:
+    ann, bob = both
+    await ann.note(WADE)
+    await ann.look()
+    await bob.look()
+    keeper = (await bob.folders.get(bob.root)).folder.facts.keeper
+    pinned = await keeper.pin_again((await bob.fact(WADE)).id)
+    assert (pinned.author, pinned.fact.fact_type) == (None, FactType.PINNED)
+    await bob.look()
+    await ann.look()
+    assert await ann.said() == await bob.said() == [WADE]
+
+
+async def test_ones_own_facts_of_another_machine_are_ones_own(checkout: Open) -> None:
+    laptop, desk = await checkout("ann"), await checkout("ann", machine="desk")
+    await laptop.note(WADE, Place("svc/bird.py", symbol="wade"))
+    await laptop.share()
+    await desk.share()
+    assert [(each.fact.content, each.author) for each in await desk.facts()] == [(WADE, None)]
+    assert (await desk.states())[WADE] == [FactState.FRESH]
+    await desk.run(facts.close, (await desk.fact(WADE)).id, utc_now())
+    await desk.look()
+    await laptop.look()
+    assert await laptop.said() == []
+
+
+async def test_who_left_the_team_reads_and_pushes_nothing_more(both: Sequence[Checkout], lab: Lab) -> None:
+    ann, bob = both
+    await ann.note(WADE)
+    await ann.look()
+    await bob.look()
+    where = "WHERE team = %s AND member = %s"
+    lab.owner.execute(f"UPDATE hub.membership SET role = 'left' {where}", [ann.team.id, ann.team.ids["bob"]])
+    await ann.note(FLY)
+    await ann.look()
+    await bob.note("The stork is on the roof.")
+    await bob.look()
+    await ann.look()
+    assert await bob.said() == [WADE, "The stork is on the roof."]
+    assert await ann.said() == [WADE, FLY]
+
+
+async def test_places_that_a_member_makes_up_disturb_no_check(both: Sequence[Checkout]) -> None:
+    """Sound forms with senseless numbers: the check ends, and tells nothing of what is not there."""
+    ann, bob = both
+    share = await ann.run(stored.share)
+    assert share is not None
+    hub = (await ann.shared()).sharing.hub
+    chance = random.Random(20261125)
+    sizes = (0, 1, 2, 6, 7, 100, 10_000_000)
+    new = []
+    for number in range(120):
+        start, end = sorted(chance.choices(sizes, k=2))
+        made_up = anchor(
+            start=start,
+            end=end,
+            n_tokens=chance.choice(sizes),
+            weight=chance.choice((0, 2**50, -1)),
+            head=chance.choice(("", "def wade():", "x" * 300)),
+            sample=chance.choice(("", "def wade ( ) :", "[" * 240)),
+            name=chance.choice(("", "wade", "(a+)+$")),
+            symbol=chance.choice(("", "wade", ".*")),
+            within=[chance.randrange(2**32)] * chance.randrange(3),
+            is_whole_block=chance.random() < 0.5,
+        )
+        lines = base64.b64encode(chance.randbytes(4 * chance.choice((0, 1, 6, 7, 5_000)))).decode()
+        path = chance.choice(("svc/bird.py", "top.py", "gone.py", "svc/gone.md"))
+        spot = place(path=path, lines=lines, start=start, end=end, symbol=chance.choice(("", "wade", "fly")))
+        text = body(content=f"Made up {number}.", places=[spot | ({"anchor": made_up} if number % 5 else {})])
+        assert read(key_of_content(text), text) is not None
+        new.append(NewFact(key_of_content(text), "open", text))
+    await hub.push_facts(share.team, share.repository, new)
+    await bob.look()
+    await bob.check()
+    found = await bob.facts()
+    assert len(found) == 120
+    assert not any(
+        source.place.path in ("gone.py", "svc/gone.md") and source.state is not FactState.MISSING
+        for each in found
+        for source in each.sources
+    )

@@ -1359,7 +1359,7 @@ return {
     FactsVerifyRequest = "palimpsest/facts/verify",
     --- Let the librarian's model state a fact again from its file as it is now, and close the old fact. When no model can be asked, or its answer is not a statement about the same thing that quotes the file, nothing changes, and the error says why and what to do.
     FactsUpdateRequest = "palimpsest/facts/update",
-    --- Forget a fact. No list, search or request contains it any more, and the same words do not make it again. It can be restored for 30 days. The messages stay.
+    --- Forget a fact. No list, search or request contains it any more, and the same words do not make it again. It can be restored for 30 days. The messages stay. A `shared` fact is forgotten by the whole team, for good: ask the user first.
     FactsForgetRequest = "palimpsest/facts/forget",
     --- List the forgotten facts that can be restored.
     FactsForgottenRequest = "palimpsest/facts/forgotten",

@@ -39,6 +39,10 @@ _MOST_HITS: Final = 400
 """Passages and facts that are scored."""
 _MOST_HIDDEN: Final = 2_000
 """The same for a conversation with hidden messages."""
+_MOST_OF_COLLEAGUES: Final = 10
+"""Facts of colleagues, the best: what others push, however much it is, takes no place from what was said here."""
+_SHARE_OF_COLLEAGUES: Final = 1 / 3
+"""The largest share of the budget for them."""
 _MOST_RULES: Final = 200
 _MOST_ON_DAYS: Final = 400
 _MOST_YEARS: Final = 10
@@ -125,7 +129,8 @@ class Retriever:
         found = self._find(asked)
         places = {key: place for place, key in enumerate(first)}
         found.ranked.sort(key=lambda each: (_is_stale(each), places.get(_key(each), len(places))))
-        packed = packing.pack(found.excerpts(asked.untold), budget_tokens, self.count)
+        excerpts = self._few_of_colleagues(found.excerpts(asked.untold), int(budget_tokens * _SHARE_OF_COLLEAGUES))
+        packed = packing.pack(excerpts, budget_tokens, self.count)
         report = RecallReport(
             found.terms,
             budget_tokens,
@@ -134,6 +139,14 @@ class Retriever:
             tuple(itertools.islice(found.left_out(packed), MOST_LEFT_OUT)),
         )
         return Retrieved(packed.text, tuple(excerpt.ranked for excerpt, _ in packed.excerpts), packed.tokens, report)
+
+    def _few_of_colleagues(self, excerpts: Iterator[Excerpt], most_tokens: int) -> Iterator[Excerpt]:
+        for each in excerpts:
+            if isinstance(fact := each.ranked.found, StoredFact) and fact.author is not None:
+                most_tokens -= self.count(each.whole)
+                if most_tokens < 0:
+                    continue
+            yield each
 
     def _find(self, asked: Question) -> _Found:
         conversations.get(asked.conversation_id)
@@ -189,7 +202,11 @@ def _candidates(
 ) -> tuple[dict[int, IndexedMessage], dict[int, tuple[float, int]], dict[FactId, float]]:
     """The messages by row, the scores and best passages of messages, and the scores of facts. All scores are
     lexical."""
-    hits = passage_search.matches(reading.terms, stretches, _MOST_HIDDEN if visible.hidden else _MOST_HITS)
+    theirs = stored_facts.of_colleagues()
+    most = (_MOST_HIDDEN if visible.hidden else _MOST_HITS) + len(theirs)
+    hits = passage_search.matches(reading.terms, stretches, most)
+    few = {hit.fact for hit in [hit for hit in hits if hit.fact in theirs][:_MOST_OF_COLLEAGUES]}
+    hits = [hit for hit in hits if hit.fact not in theirs or hit.fact in few]
     rows = {
         row.row_id: row
         for row in passage_search.read({hit.row_id for hit in hits if hit.fact is None})

@@ -123,6 +123,11 @@ def own() -> list[StoredFact]:
     return [each for each in all_known() if each.author is None]
 
 
+def of_colleagues() -> frozenset[FactId]:
+    """The facts that colleagues noted."""
+    return frozenset(FactId(fact_id) for (fact_id,) in execute("SELECT fact FROM fact_author"))
+
+
 def version() -> tuple[int, int, int]:
     """Numbers that change whenever a fact is added, removed, closed or opened again."""
     ((newest, n, held),) = execute(

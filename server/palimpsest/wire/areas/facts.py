@@ -315,7 +315,8 @@ MESSAGES: tuple[Request | Notification, ...] = (
         FactParams,
         ForgetFactResult,
         "Forget a fact. No list, search or request contains it any more, and the same words do not make it again. "
-        "It can be restored for 30 days. The messages stay.",
+        "It can be restored for 30 days. The messages stay. A `shared` fact is forgotten by the whole team, for good: "
+        "ask the user first.",
     ),
     Request(
         "palimpsest/facts/forgotten",

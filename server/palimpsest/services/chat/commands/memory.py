@@ -43,11 +43,17 @@ async def facts(scope: Scope, words: str) -> Reply:
 
 
 async def forget(scope: Scope, argument: str) -> Reply:
-    fact_id = FactId(number(argument, "/forget N, with the number of a fact in /facts"))
+    which, _, consent = argument.partition(" ")
+    fact_id = FactId(number(which, "/forget N, with the number of a fact in /facts"))
     fact = await scope.facts.get(fact_id)
+    if fact.is_shared and consent.strip() != "yes":
+        return Reply(
+            f"Your team has this fact, and would forget it for good: {plain(fact.fact.content + author_remark(fact))}"
+            f"\n\nType `/forget {fact_id} yes` to forget it everywhere."
+        )
     await scope.facts.forget(fact_id)
-    here = "here; your team forgets it too" if fact.is_shared else "it"
-    return Reply(f"Forgotten: {plain(fact.fact.content)}\n\nWithin 30 days, `/restore {fact_id}` restores {here}.")
+    where = "it here" if fact.is_shared else "it"
+    return Reply(f"Forgotten: {plain(fact.fact.content)}\n\nWithin 30 days, `/restore {fact_id}` restores {where}.")
 
 
 async def restore(scope: Scope, argument: str) -> Reply:

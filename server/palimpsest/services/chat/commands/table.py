@@ -54,7 +54,7 @@ COMMANDS: Final = (
     SlashCommand(CommandName.STATS, "", "Show what summaries have saved and what they cost."),
     SlashCommand(CommandName.SEARCH, "TEXT", "Search the messages of this folder's conversations."),
     SlashCommand(CommandName.FACTS, "[TEXT]", "List the newest facts of this folder, or search the facts."),
-    SlashCommand(CommandName.FORGET, "N", "Forget fact N. You can restore it for 30 days."),
+    SlashCommand(CommandName.FORGET, "N [yes]", "Forget fact N. You can restore it for 30 days."),
     SlashCommand(CommandName.RESTORE, "[N]", "List the forgotten facts, or restore fact N."),
     SlashCommand(CommandName.LAYOUT, "[NAME]", "Use the layout `log` or `librarian` here, or the one of the settings."),
     SlashCommand(CommandName.NEW, "[TITLE]", "Start a new conversation."),
