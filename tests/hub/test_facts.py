@@ -26,6 +26,10 @@ async def test_the_last_word_counts_and_what_is_forgotten_stays_so(lab: Lab) -> 
     assert await ann.push_facts(team.id, repository, [NewFact(KEY, "forgotten", None)]) == 4
     assert await bob.push_facts(team.id, repository, [NewFact(KEY, "open", "first")]) == 4
     assert await bob.facts(team.id, repository, 2) == [FactChange(4, KEY, "forgotten", team.ids["ann"], None)]
+    # Who made all forget is on record, once.
+    await ann.push_facts(team.id, repository, [NewFact(KEY, "forgotten", None)])
+    query = "SELECT member::text, action, subject, detail FROM hub.audit WHERE team = %s"
+    assert lab.owner.execute(query, [team.id]).fetchall() == [(team.ids["ann"], "forget", repository, KEY)]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from palimpsest.domain.errors import HubIsAway, InvalidRequest, PalimpsestError
 from palimpsest.domain.facts.fact import Fact, FactFilter, FactId, FactState, FactType, Place, Span, StoredFact
 from palimpsest.domain.facts.retrieval.packing import render_fact
 from palimpsest.domain.facts.text import for_model
-from palimpsest.domain.messages import canonical_json
+from palimpsest.domain.messages import canonical_json, user_message
 from palimpsest.domain.sharing.facts import SharedFact, SharedPlace, read, written
 from palimpsest.machine import utc_now
 from palimpsest.services.chat.commands.run import run_command
@@ -36,6 +36,7 @@ from palimpsest.services.facts.keeper import known_facts
 from palimpsest.services.facts.retrieval import Question, Retriever
 from palimpsest.services.folder.folders import Folders
 from palimpsest.services.sharing.repository_facts import FactsPlan, RepositoryFacts
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import sources as fact_sources
@@ -762,6 +763,32 @@ async def test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing(
     assert [line for line in lines if "noted, on another checkout" not in line] == [
         "[facts]",
         "- Always ask before you run a command.",
+    ]
+
+
+async def test_what_the_user_rules_is_learned_beside_what_a_colleague_noted(both: Sequence[Checkout]) -> None:
+    ann, bob = both
+    for text in ("Always use tabs in the parser.", "Never use tabs in the parser."):
+        await ann.note(text, type=FactType.CONSTRAINT)
+    await ann.look()
+    await bob.look()
+    session = await bob.folders.get(bob.root)
+    conversation = (await session.conversations.create(None, None)).id
+    for text in ("Never use tabs in the parser.", "Always use tabs in the parser."):
+        turn = await session.turns.start(conversation, f"request {text}", user_message(text))
+        assert isinstance(turn, RunningTurn)
+        await turn.wait()
+        await session.folder.facts.librarian.extract_and_store(conversation)
+    rules = [
+        (each.fact.content, each.author is None, each.is_open)
+        for each in await bob.facts(includes_closed=True)
+        if each.fact.fact_type is FactType.CONSTRAINT
+    ]
+    assert sorted(rules) == [
+        ("Always use tabs in the parser.", False, True),
+        ("Always use tabs in the parser.", True, True),
+        ("Never use tabs in the parser.", False, True),
+        ("Never use tabs in the parser.", True, False),  # by the user's later word
     ]
 
 

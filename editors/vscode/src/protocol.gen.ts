@@ -1347,7 +1347,7 @@ export interface SharedRepository {
 
 /** Facts that are not shared. */
 export interface FactsLeftOut {
-    /** `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: from another team. */
+    /** `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: noted by colleagues, who share them themselves. */
     reason: string;
     /** How many. */
     nFacts: number;

@@ -43,6 +43,10 @@ BEGIN
             WHERE t.standing <> 'forgotten' AND t.standing <> excluded.standing;
         GET DIAGNOSTICS n = ROW_COUNT;
         head := head + n;
+        IF n > 0 AND f.standing = 'forgotten' THEN  -- for everybody and for good
+            INSERT INTO hub.audit (team, member, action, subject, detail)
+            VALUES (p_team, hub.me(), 'forget', p_repository::text, f.key);
+        END IF;
     END LOOP;
     UPDATE hub.repository SET head_seq = head WHERE team = p_team AND id = p_repository;
     RETURN head;

@@ -793,7 +793,7 @@
 
 --- Facts that are not shared.
 ---@class palimpsest.FactsLeftOut
----@field reason string `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: from another team.
+---@field reason string `pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left; `colleague`: noted by colleagues, who share them themselves.
 ---@field nFacts integer How many.
 
 --- What is shared, or would be.

@@ -56,7 +56,7 @@ class LeftOutBecause(StrEnum):
     TEXT = "text"
     """Nothing is left of the statement without what may not leave this machine."""
     COLLEAGUE = "colleague"
-    """It came from another team."""
+    """It came from a team, and this team does not have it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,7 @@ class FactsLeftOut(Wire):
 
     reason: str
     """`pinned`; `place`: about places that cannot be told, or that hold a secret; `text`: nothing would be left;
-    `colleague`: from another team."""
+    `colleague`: noted by colleagues, who share them themselves."""
     n_facts: int
     """How many."""
 

@@ -19,7 +19,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "pinned": "pinned, which stays with you",
     "place": "about places that cannot be told to others, or that hold a key or a path of this machine",
     "text": "of which nothing is left without keys and paths of this machine",
-    "colleague": "noted by a colleague of another team",
+    "colleague": "noted by colleagues, who share them themselves",
 }
 
 
