@@ -63,11 +63,11 @@ class KeptFacts:
     def look(self, oracle: Oracle) -> None:
         self.look_at_clock()
         self.world.disk.repair()
-        for each in self.world.servers:
+        for each in self.world.servers_of(self.world.root):
             session = each.session
             if session is not None and session.folder.store.reads_until_writable:  # what only reads looks at no file
                 self.world.do(each, self.world.open_folder(each))
-        keepers = [each for each in self.world.servers if each.session is not None]
+        keepers = [each for each in self.world.servers_of(self.world.root) if each.session is not None]
         if not keepers or not oracle.view.exists:
             return
         files = self.world.part(Files)

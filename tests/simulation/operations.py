@@ -56,8 +56,8 @@ def of_conversation(weight: int, work: Service, *, is_late: bool = False) -> Kin
     def begin(world: World, op: Op) -> None:
         async def carry_out(request: Request) -> None:
             session = await world.open_folder(request.server)
-            if world.conversations:
-                await work(world, request, session, conversation(world, op), op)
+            if (at := await one_of(world, session, op)) is not None:
+                await work(world, request, session, at, op)
 
         world.request(op.kind, server_of(world, op), carry_out)
 
@@ -68,8 +68,12 @@ def server_of(world: World, op: Op) -> Server:
     return world.server(op.a)
 
 
-def conversation(world: World, op: Op) -> ConversationId:
-    return world.conversations[(op.a // 7) % len(world.conversations)]
+async def one_of(world: World, session: FolderSession, op: Op) -> ConversationId | None:
+    """One of the conversations that the session's folder has; None where there is none."""
+    found = list(world.conversations)
+    if len(world.homes) > 1:
+        found = [each for each in found if await session.conversations.holds(each)]
+    return found[(op.a // 7) % len(found)] if found else None
 
 
 Profiles = Mapping[str, Iterable[str]]

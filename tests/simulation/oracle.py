@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.simulation import past_requests
@@ -42,9 +43,11 @@ _FINAL = tuple(state.value for state in FINAL_STATES)
 
 @dataclass(slots=True)
 class Oracle:
-    """The oracle of one world."""
+    """The oracle of the store of one folder."""
 
     world: World
+    root: Path
+    """The folder."""
     view: StoreView = field(init=False)
     ended: set[str] = field(default_factory=set)
     """Turns whose end was looked at."""
@@ -61,7 +64,7 @@ class Oracle:
     """How often each conversation had been written by then."""
 
     def __post_init__(self) -> None:
-        self.view = StoreView(self.world.directory)
+        self.view = StoreView(self.world.directory_of(self.root))
 
     def _renew(self) -> None:
         self.view.renew()
@@ -85,10 +88,10 @@ class Oracle:
                 self.world.problem("does not fit", f"{raw} raw, {context.upper_tokens} of {context.limit_tokens}")
             if not pairs_are_whole(context.messages):
                 self.world.problem("pairs", "a call without its result")
-            if FOLDER.get() in (None, self.world.root):
+            if FOLDER.get() in (None, self.root):
                 past_requests.sent(self.world, self.view, context)
         present = frozenset(WORD.findall(said))
-        if not present or FOLDER.get() not in (None, self.world.root):
+        if not present or FOLDER.get() not in (None, self.root):
             return
         self._renew()
         if context.tools and any(map(_OF_THE_END.fullmatch, present)):  # nobody rules anything by command any more
@@ -153,7 +156,7 @@ class Oracle:
                 "FROM conversation AS c"
             )
         }
-        for server in list(self.world.servers):
+        for server in self.world.servers_of(self.root):
             if server.session is not None:
                 self.world.do(server, self._look_at_memory(server.node.name, server.session, purged))
         self.looked_for = purged
@@ -163,7 +166,7 @@ class Oracle:
         view, world = self.view, self.world
         live = {server.session.folder.store.server_id for server in world.servers if server.session is not None}
         died_at = {name: each.killed_at for each in world.graveyard for name in each.opened}
-        opened_at = world.newest_opening()
+        opened_at = world.newest_opening(self.root)
         held = dict(view.ask("SELECT conversation, server FROM lease WHERE server IS NOT NULL"))
         for conversation_id, holder in view.ask("SELECT conversation, holder FROM lease WHERE server IS NOT NULL"):
             if held[conversation_id] in live:
@@ -193,6 +196,8 @@ class Oracle:
         final = {turn_id for (turn_id,) in self.view.ask(f"SELECT id FROM turn WHERE state IN {_FINAL}")}
         rows = self.view.rows.values()
         for look in self.world.part(Looks):
+            if look.server.root != self.root:
+                continue
             stored = sorted((row for row in rows if row.turn == look.turn_id), key=lambda row: row.id)
             if look.turn_id not in final or any(row.is_purged for row in stored):
                 continue
@@ -248,7 +253,7 @@ class Oracle:
         purges.take_stock()
         if purges:
             return
-        for path in sorted(self.world.directory.rglob("*")):
+        for path in sorted(self.view.directory.rglob("*")):
             data = path.read_bytes() if path.is_file() else b""
             for word in sorted(word for word in purged if word.encode() in data):
                 self.world.problem("purged word in a file", f"{word} {path.name} {self.view.table_of(word)}")
@@ -296,12 +301,24 @@ class Oracle:
     def examine(self) -> None:
         """The product's own look at the whole store: digests, forest, rows that belong to rows."""
         if self.world.conversations:
-            for finding in health.look(self.world.directory, lambda _: False):
+            for finding in health.look(self.view.directory, lambda _: False):
                 if finding.verdict is health.Verdict.PROBLEM:
                     self.world.problem("health", f"{finding.check}: {finding.text}")
 
     def close(self) -> None:
         self.view.close()
+
+
+class Oracles(dict[Path, Oracle]):
+    """The oracle of each machine's folder."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__({root: Oracle(world, root) for root in world.homes})
+        self._first = self[world.root]
+
+    def of(self, folder: Path | None) -> Oracle:
+        """The one that looks at what is sent for a folder; that of the world for its other folders."""
+        return self.get(folder or self._first.root, self._first)
 
 
 def _text(content: Content) -> str:

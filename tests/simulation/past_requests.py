@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from peewee import SqliteDatabase
@@ -49,9 +50,9 @@ def _digest(context: PreparedContext) -> str:
 
 
 @contextmanager
-def _reading(world: World) -> Iterator[None]:
+def _reading(directory: Path) -> Iterator[None]:
     """The store, read on this thread."""
-    path = world.directory / DATABASE_NAME
+    path = directory / DATABASE_NAME
     database = SqliteDatabase(f"{path.as_uri()}?mode=ro", uri=True, pragmas={"query_only": 1})
     bind_thread(database)
     with closing(database), database.atomic():
@@ -61,7 +62,7 @@ def _reading(world: World) -> Iterator[None]:
 def end(world: World, oracle: Oracle) -> None:
     if not world.conversations:
         return
-    with _reading(world):
+    with _reading(oracle.view.directory):
         for (conversation_id,) in oracle.view.ask("SELECT id FROM conversation"):
             _look(world, oracle, ConversationId(conversation_id))
 

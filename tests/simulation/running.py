@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.simulation.areas import ENDS, KINDS, LOOKS, PROFILES
+from tests.simulation import past_requests
+from tests.simulation.areas import BEGINS, CALMS, ENDS, KINDS, LOOKS, PROFILES
 from tests.simulation.operations import WAIT, Op, draw
-from tests.simulation.oracle import Oracle
+from tests.simulation.oracle import Oracles
 from tests.simulation.scheduler import Schedule
-from tests.simulation.world import World, make_template, simulated
+from tests.simulation.world import FOLDER, World, make_template, simulated
 
 SHORT: Final = 24
 """Operations of a run, as long as nothing else is said."""
@@ -57,21 +58,23 @@ def run(
     make_template()
     ops = operations_of(seed) if ops is None else ops
     schedule = schedule or Schedule(seed)
-    oracles: list[Oracle] = []
     with simulated(
         schedule,
         seed,
         _TRUTHS[seed % len(_TRUTHS)],
-        lambda _, context: oracles[0].sent(context),
+        lambda world, context: world.part(Oracles).of(FOLDER.get()).sent(context),
         keeps_trace=keeps_trace,
     ) as world:
-        oracles.append(oracle := Oracle(world))
+        for begin in BEGINS:
+            begin(world, ops)
+        oracles = world.part(Oracles)
         try:
-            begun = _carry_out(world, oracle, ops, goes_on=goes_on)
+            begun = _carry_out(world, ops, goes_on=goes_on)
             if goes_on or not world.problems:
-                _probe(world, oracle)
+                _probe(world)
         finally:
-            oracle.close()
+            for oracle in oracles.values():
+                oracle.close()
         return Outcome(
             tuple(world.problems),
             world.loop.digest,
@@ -83,12 +86,12 @@ def run(
         )
 
 
-def _carry_out(world: World, oracle: Oracle, ops: Sequence[Op], *, goes_on: bool) -> list[int]:
+def _carry_out(world: World, ops: Sequence[Op], *, goes_on: bool) -> list[int]:
     """The steps at which they began."""
     begun: list[int] = []
     for op in ops:
         if op.gap == WAIT:
-            _look(world, oracle)
+            _look(world)
         else:
             for _ in range(op.gap):
                 if not world.loop.step(may_wait=world.loop.n_steps % 8 == 0):
@@ -107,19 +110,24 @@ def _begin(world: World, op: Op) -> None:
     KINDS[op.kind].begin(world, op)
 
 
-def _look(world: World, oracle: Oracle) -> None:
+def _look(world: World) -> None:
     world.settle()
-    oracle.look()
+    for oracle in world.part(Oracles).values():
+        oracle.look()
     for look in LOOKS:
-        look(world, oracle)
+        look(world, world.part(Oracles)[world.root])
 
 
-def _probe(world: World, oracle: Oracle) -> None:
+def _probe(world: World) -> None:
     """Every conversation can still be gone on with, and the whole store is sound."""
-    _look(world, oracle)
+    _look(world)
+    for calm in CALMS:
+        calm(world)
     for at in range(len(world.conversations)):
         _begin(world, Op("chat", 7 * at, 3, WAIT, _PROBE + at))
-        _look(world, oracle)
-    oracle.examine()
+        _look(world)
+    for oracle in world.part(Oracles).values():
+        oracle.examine()
+        past_requests.end(world, oracle)
     for end in ENDS:
-        end(world, oracle)
+        end(world, world.part(Oracles)[world.root])

@@ -32,7 +32,7 @@ from palimpsest.app.places import Places, store_directory
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.settings.settings import ContextSettings, LibrarianSettings, ModelSettings, Settings
+from palimpsest.domain.settings.settings import ContextSettings, HubSettings, LibrarianSettings, ModelSettings, Settings
 from palimpsest.machine import machine
 from palimpsest.services.facts.folder_events import FolderEvents, Take
 from palimpsest.services.folder.folders import EditorsWord, Folders
@@ -85,11 +85,12 @@ class SettingsReader:
 
     variant: int
     """Where the editor has said none."""
+    hub: HubSettings
 
     def read(self, root: Path, word: EditorsWord) -> FolderSettings:
         settings, learns = settings_of(int(word.settings.get("variant", self.variant))), word.settings.get("librarian")
         settings = replace(settings, librarian=replace(settings.librarian, enabled=learns is not False))
-        settings = replace(settings, run_command=word.settings.get("programs") is True)
+        settings = replace(settings, run_command=word.settings.get("programs") is True, hub=self.hub)
         return FolderSettings(settings, bool(word.is_trusted), dict(word.settings), ())
 
     def read_again(self, root: Path, word: EditorsWord, before: FolderSettings) -> FolderSettings:
@@ -188,6 +189,11 @@ class World:
     service: Service
     disk: Disk
     root: Path = BASE / "work"
+    homes: list[Path] = field(init=False)
+    """The folder of each machine: of this one, and of those with which conversations are shared."""
+    hub_settings: HubSettings = field(default_factory=HubSettings)
+    open_hubs: Callable[[Path], Any] = lambda _: HubPool({}, Places(BASE, BASE))
+    """The ways to hubs of a new server on the machine with that folder."""
     servers: list[Server] = field(default_factory=list)
     graveyard: list[Server] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
@@ -209,6 +215,9 @@ class World:
     """Of the operations that were carried out."""
     _parts: dict[type, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.homes = [self.root]
+
     def part(self, kind: Callable[[World], S]) -> S:
         """The state of an area of operations in this run, made at its first use."""
         key: Any = kind
@@ -228,23 +237,38 @@ class World:
     @property
     def directory(self) -> Path:
         """The directory of the store."""
-        return store_directory(BASE / "data" / "folders", self.root)
+        return self.directory_of(self.root)
+
+    @staticmethod
+    def directory_of(root: Path) -> Path:
+        return store_directory(BASE / "data" / "folders", root)
+
+    def make_home(self, root: Path) -> None:
+        """A folder with an empty store."""
+        root.mkdir(parents=True)
+        if (template := BASE / "template.db").exists():
+            self.directory_of(root).mkdir(parents=True, mode=0o700)
+            shutil.copy(template, self.directory_of(root) / DATABASE_NAME)
 
     # ---------------------------------------------------------------------------------------------------------- servers
 
-    def add_server(self) -> Server:
-        """A new process; its store is opened by the first request."""
+    def add_server(self, root: Path | None = None) -> Server:
+        """A new process on the machine with that folder, this one without; its store is opened by the first request."""
+        root = root or self.root
         node = Node(f"s{len(self.servers) + len(self.graveyard)}")
+        if root != self.root:
+            node.context.run(FOLDER.set, root)
+        hubs = node.context.run(self.open_hubs, root)
         table = load_model_table()
         parts: tuple[Any, ...] = (
-            SettingsReader(self.variant),
+            SettingsReader(self.variant, self.hub_settings),
             Clients({self.service.name: self.service}),
             table,
             Bytes(),
             LiveLimits(BASE / "live.json"),
             load_frame(),
             EditorModels(),
-            HubPool({}, Places(BASE, BASE)),
+            hubs,
             lambda take: self.open_events(take),
         )
         composer = Composer({}, *parts)
@@ -260,8 +284,8 @@ class World:
             return session
 
         folders = Folders(open_session, composer.renew, Keys({}, NoStoredKeys(), lambda _, __: None), parts[6])
-        folders.hold(self.root, self)
-        server = Server(node, folders, self.root, opened=opened, sessions=sessions)
+        folders.hold(root, self)
+        server = Server(node, folders, root, opened=opened, sessions=sessions)
         self.loop.nodes.append(node)
         self.servers.append(server)
         for tell in self.on_server:
@@ -270,8 +294,12 @@ class World:
 
     def server(self, number: int) -> Server:
         """One of those that anybody may ask; the first when there is none."""
-        found = [server for server in self.servers if not server.is_private]
-        return found[number % len(found)] if found else self.add_server()
+        home = self.homes[number % len(self.homes)]
+        found = [server for server in self.servers_of(home) if not server.is_private]
+        return found[number // len(self.homes) % len(found)] if found else self.add_server(home)
+
+    def servers_of(self, root: Path) -> list[Server]:
+        return [server for server in self.servers if server.root == root]
 
     def kill(self, server: Server) -> None:
         """The process ends as by SIGKILL: the system lets go of its files and locks, and nothing else happens."""
@@ -293,7 +321,7 @@ class World:
 
     async def _answered(self, request: Request, work: Callable[[Request], Coroutine[Any, Any, None]]) -> None:
         folders = request.server.folders
-        folders.hold(self.root, request)
+        folders.hold(request.server.root, request)
         try:
             await work(request)
         except BaseException as error:
@@ -305,7 +333,7 @@ class World:
             else:
                 raise
         finally:
-            folders.leave(self.root, request)
+            folders.leave(request.server.root, request)
 
     def judge(self, kind: str, error: Exception) -> None:
         """Whether a client may be answered with that."""
@@ -322,12 +350,12 @@ class World:
 
     async def open_folder(self, server: Server) -> FolderSession:
         """The session as a request gets it."""
-        return await server.folders.get(self.root)
+        return await server.folders.get(server.root)
 
-    def newest_opening(self) -> int:
-        """The step at which a store that is open now began to be opened, the last of those since which no disk failed.
+    def newest_opening(self, root: Path) -> int:
+        """The step at which the folder's store, open now, began to be opened, the last since which no disk failed.
         When nothing is under way, what was left open or undone before is closed and done. 0 where there is none."""
-        sessions = [(server, server.session) for server in self.servers]
+        sessions = [(server, server.session) for server in self.servers_of(root)]
         opened = [server.opened[session.folder.store.server_id] for server, session in sessions if session is not None]
         return max((each.began_at for each in opened if each.n_failed == self.disk.n_failed), default=0)
 
@@ -379,15 +407,12 @@ def simulated(
     keeps_trace: bool = False,
 ) -> Iterator[World]:
     """A world with an empty store; afterwards all is as it was. `watch` is called with each request to a service."""
-    for part in ("data", "work", "live.json"):
+    for part in ("data", "work", "homes", "live.json"):
         shutil.rmtree(BASE / part, ignore_errors=True)
     (BASE / "live.json").unlink(missing_ok=True)
     service = Service(truth, lambda context: watch(world, context))
     world = World(SimLoop(schedule, keeps_trace=keeps_trace), variant, service, Disk())
-    world.root.mkdir(parents=True)
-    if (template := BASE / "template.db").exists():
-        world.directory.mkdir(parents=True, mode=0o700)
-        shutil.copy(template, world.directory / DATABASE_NAME)
+    world.make_home(world.root)
     ids = random.Random(variant)
     begun = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,9 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation import elsewhere, kept_facts, past_requests
-from tests.simulation.areas import approvals, chat, documents, edge, files, folders, history, machines, minds, transfers
-from tests.simulation.operations import Kind, Profiles
+from tests.simulation import elsewhere, kept_facts
+from tests.simulation.areas import (
+    approvals,
+    chat,
+    documents,
+    edge,
+    files,
+    folders,
+    history,
+    machines,
+    minds,
+    sharing,
+    transfers,
+)
+from tests.simulation.operations import Kind, Op, Profiles
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
@@ -27,6 +39,7 @@ AREAS: Final = (
     documents,
     approvals,
     minds,
+    sharing,
 )
 
 KINDS: Final[Mapping[str, Kind]] = {name: kind for area in AREAS for name, kind in area.KINDS.items()}
@@ -74,10 +87,28 @@ PROFILES: Final[Profiles] = {
         *("chat", *minds.KINDS, "new", "fork", "pin", "withdraw", "forget", "restore", "extract", "name"),
         *("rollback", "rewind", "purge", "retry", "discard", "cancel", "second", "kill"),
     ),
+    "sharing": (
+        *("chat", *sharing.KINDS, "fork", "rollback", "rewind", "undo", "redo", "summarize", "name", "purge"),
+        *("cancel", "stop", "continue", "retry", "discard", "second", "kill", "fault", "clock"),
+    ),
 }
 
-LOOKS: Final[Sequence[Look]] = (edge.look, documents.look, approvals.look, kept_facts.look, elsewhere.look, minds.look)
+LOOKS: Final[Sequence[Look]] = (
+    edge.look,
+    documents.look,
+    approvals.look,
+    kept_facts.look,
+    elsewhere.look,
+    minds.look,
+    sharing.look,
+)
 """What areas hold true of their own, whenever nothing is under way."""
 
-ENDS: Final[Sequence[Look]] = (edge.end, elsewhere.end, past_requests.end)
+ENDS: Final[Sequence[Look]] = (edge.end, sharing.end, elsewhere.end)
 """… and when a run ends."""
+
+BEGINS: Final[Sequence[Callable[[World, Sequence[Op]], None]]] = (sharing.begin,)
+"""What areas do before the first operation of a list."""
+
+CALMS: Final[Sequence[Callable[[World], None]]] = (sharing.calm,)
+"""What areas do before the last chats: nothing stays in the way of those."""

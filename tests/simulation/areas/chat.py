@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.simulation.operations import Kind, Op, conversation, of_conversation, server_of
+from tests.simulation.operations import Kind, Op, of_conversation, one_of, server_of
 from tests.simulation.service import LARGE, SMALL, Reply
 from tests.simulation.world import Request, Server, World
 
@@ -136,11 +136,12 @@ def chat_about(world: World, op: Op, word: str, text: str) -> None:
         session = await world.open_folder(request.server)
         world.service.scripts.setdefault(word, script(op))
         content, request_id = user_message(text), f"request {op.number}"
-        if op.kind == "new" or not world.conversations:
+        known = None if op.kind == "new" else await one_of(world, session, op)
+        if known is None:
             record = session.conversations.blank()
             at, starting = record.id, session.turns.begin(record, request_id, content)
         else:
-            at = conversation(world, op)
+            at = known
             world.part(Sent).append((op, at))
             starting = session.turns.start(at, request_id, content)
         drafts = world.part(Drafts)

@@ -44,12 +44,12 @@ class Purges(list[Purge]):
     def take_stock(self) -> None:
         """Nothing is under way. What no death and no disk stopped is over; so is everything that a server has found to
         be gone on with which was opened since."""
-        opened_at = self.world.newest_opening()
+        opened_at = {root: self.world.newest_opening(root) for root in self.world.homes}
         self[:] = [
             each
             for each in self
             if (each.server.killed_at is not None or each.n_failed != self.world.disk.n_failed)
-            and opened_at <= (each.server.killed_at or each.begun_at)
+            and opened_at[each.server.root] <= (each.server.killed_at or each.begun_at)
         ]
 
 

@@ -21,8 +21,9 @@ def _cancel(world: World, op: Op) -> None:
 
 
 def _second(world: World, op: Op) -> None:
-    if len(world.servers) < _MOST_SERVERS:
-        world.add_server()
+    home = world.homes[op.a % len(world.homes)]
+    if len(world.servers_of(home)) < _MOST_SERVERS:
+        world.add_server(home)
 
 
 def _kill(world: World, op: Op) -> None:
@@ -50,7 +51,7 @@ def _fault(world: World, op: Op) -> None:
 def _settings(world: World, op: Op) -> None:
     async def carry_out(request: Request) -> None:
         await world.open_folder(request.server)
-        await request.server.folders.hear(world.root, settings={"variant": op.b % 8})
+        await request.server.folders.hear(request.server.root, settings={"variant": op.b % 8})
         await world.open_folder(request.server)
 
     world.request(op.kind, server_of(world, op), carry_out)
@@ -59,7 +60,7 @@ def _settings(world: World, op: Op) -> None:
 def _trust(world: World, op: Op) -> None:
     async def carry_out(request: Request) -> None:
         await world.open_folder(request.server)
-        await request.server.folders.hear(world.root, is_trusted=op.b % 2 == 0)
+        await request.server.folders.hear(request.server.root, is_trusted=op.b % 2 == 0)
         await world.open_folder(request.server)
 
     world.request(op.kind, server_of(world, op), carry_out)

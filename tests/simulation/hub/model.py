@@ -6,21 +6,31 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
-from palimpsest.domain.conversation.chain import message_digest
-from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId
-from palimpsest.domain.sharing.log import FORMAT, MOST_BYTES, Entry, MessageEntry, NewEntry, SharedConversation
+from tests.simulation.hub.stored import (
+    Conversation,
+    Facts,
+    Pusher,
+    Row,
+    Stored,
+    check,
+    iso,
+    message_at,
+    push,
+    push_fact,
+    size,
+    start_of,
+)
+
+from palimpsest.domain.sharing.log import FORMAT, Entry, NewEntry, SharedConversation
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import (
     FOLLOWING_S,
-    MOST_FACT_BYTES,
     MOST_FRAME_BYTES,
     FactChange,
     Frame,
@@ -32,85 +42,18 @@ from palimpsest_hub.records import (
     NewConversation,
     NewFact,
     Replica,
+    Repository,
     Team,
 )
 
 LEASE_S: Final = 30
 _LONGEST_LEASE_S: Final = 300
+_RESTORING_S: Final = 30 * 24 * 3600
+"""For how long members may push again what others had said, once the hub was restored."""
 _MOST_ENTRIES: Final = 200
 """Of one transaction, as the client cuts them."""
-_PUSHED: Final = ("message", "turn", "hidden", "summary", "title")
 _ROLES: Final = ("reader", "writer", "admin")
 _WRITERS: Final = ("writer", "admin")
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_MALFORMED: Final = "The hub does not take a value of this form."
-
-
-@dataclass(slots=True)
-class Row:
-    """An entry of a conversation, as it is stored."""
-
-    kind: str
-    key: str
-    author: str
-    format: int
-    body: str | None
-    gone: str | None
-    message: MessageEntry | None
-
-
-@dataclass(slots=True)
-class Conversation:
-    """A conversation with its log."""
-
-    team: str
-    new: NewConversation
-    owner: str
-    channel: str
-    title: str | None
-    """None only within a push, which is refused then."""
-    n_messages: int = 0
-    head_digest: str | None = None
-    digest_version: int = 1
-    format: int = 1
-    head_seq: int = 0
-    """Stays when the entries go."""
-    epoch: int = 0
-    member: str | None = None
-    store: str | None = None
-    """None: nobody holds the lease."""
-    holder: str | None = None
-    until_s: float = 0.0
-    is_unshared: bool = False
-    rows: list[Row] = field(default_factory=list)
-    live: dict[tuple[int, str, int], str] = field(default_factory=dict)
-    """By epoch, turn and number."""
-    replicas: dict[str, tuple[str, int, float]] = field(default_factory=dict)
-    """By store: its member, how far it has come, when that was told."""
-
-
-@dataclass(slots=True)
-class Facts:
-    """The facts of a repository, by key."""
-
-    head_seq: int = 0
-    found: dict[str, FactChange] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Stored:
-    """All that a backup of the hub holds."""
-
-    hub: str
-    incarnation: str
-    members: dict[str, str] = field(default_factory=dict)
-    """The name of each."""
-    teams: dict[str, str] = field(default_factory=dict)
-    roles: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By team and member."""
-    conversations: dict[tuple[str, str], Conversation] = field(default_factory=dict)
-    repositories: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    facts: dict[tuple[str, str], Facts] = field(default_factory=dict)
 
 
 class ModelHub:
@@ -127,7 +70,7 @@ class ModelHub:
 
     def restore(self, backup: Stored) -> None:
         """As after a restore: all is as it was then, but for the incarnation."""
-        self.stored = replace(copy.deepcopy(backup), incarnation=self.new_id())
+        self.stored = replace(copy.deepcopy(backup), incarnation=self.new_id(), restored_s=self.now_s())
 
     # Who is who
 
@@ -160,7 +103,7 @@ class ModelHub:
     def set_membership(self, me: str | None, team: str, member: str, role: str) -> None:
         if not (role == "left" and member == me and self._has(me, team)):
             self._require(me, team, ("admin",), "Only an admin of the team may do that.")
-        _check(role in (*_ROLES, "left") and member in self.stored.members)
+        check(role in (*_ROLES, "left") and member in self.stored.members)
         self.stored.roles[team, member] = role
         if role in ("left", "reader"):
             for each in self.stored.conversations.values():
@@ -181,25 +124,25 @@ class ModelHub:
 
     def share(self, me: str | None, team: str, new: NewConversation) -> None:
         me = self._require(me, team, _WRITERS, "You may not write in this team.")
-        before, version = None, 1
+        before = None
         if new.parent is None and new.fork_at != 0:
             raise HubRefused("malformed", "A conversation without a parent begins with message 0.")
         if new.parent is not None:
             parent = self.stored.conversations.get((team, new.parent))
-            found = None if parent is None else _message_at(parent, new.fork_at - 1)
+            found = None if parent is None else message_at(parent, new.fork_at - 1)
             if found is None:
                 raise HubRefused("no_parent", "The conversation that this is a fork of is not shared with this team.")
-            before, version = found.digest, found.digest_version
-        _check(re.fullmatch(r"[0-9a-f-]{32,36}", new.id) is not None and new.fork_at >= 0)
-        _check(len(new.model) <= 300 and len(new.created_at) <= 40)
+            before = found.digest
+        check(re.fullmatch(r"[0-9a-f-]{32,36}", new.id) is not None and new.fork_at >= 0)
+        check(len(new.model) <= 300 and len(new.created_at) <= 40)
         if (here := self.stored.conversations.get((team, new.id))) is None:
-            _check(new.repository is None or (team, new.repository) in self.stored.facts)
-            self.stored.conversations[team, new.id] = Conversation(
-                team, new, me, f"hub_{self.new_id()}", new.title[:300], new.fork_at, before, version
+            check(new.repository is None or (team, new.repository) in self.stored.facts)
+            made = self.stored.conversations[team, new.id] = Conversation(
+                team, new, me, f"hub_{self.new_id()}", new.title[:300], new.fork_at, before
             )
-            made = self.stored.conversations[team, new.id]
             rows = [] if new.parent is None else self.stored.conversations[team, new.parent].rows
-            made.rows = [each for each in rows if each.kind == "purge" and _start_of(each) < new.fork_at]
+            purges = [each for each in rows if each.kind == "purge" and start_of(each) < new.fork_at]
+            made.rows = [replace(each, at_s=self.now_s()) for each in purges]
             made.head_seq = len(made.rows)
         elif here.is_unshared:
             raise HubRefused("unshared", "This conversation was shared once and is no longer. Share a copy of it.")
@@ -226,6 +169,12 @@ class ModelHub:
         if found is None or not self._has(me, team):
             raise HubRefused("not_shared", "This conversation is not shared with you.")
         return self._header(found, me)
+
+    def updated(self, me: str | None, team: str) -> dict[str, str]:
+        if not self._has(me, team):
+            return {}
+        found = [each for each in self.stored.conversations.values() if each.team == team and each.rows]
+        return {each.new.id: iso(each.rows[-1].at_s) for each in found}
 
     def _header(self, found: Conversation, me: str | None) -> SharedConversation:
         new, is_held = found.new, self._is_held(found)
@@ -256,7 +205,14 @@ class ModelHub:
         return found
 
     def lease(
-        self, me: str | None, team: str, conversation: str, store: str, holder: str, seconds: int, form: int = FORMAT
+        self,
+        me: str | None,
+        team: str,
+        conversation: str,
+        store: str,
+        holder: str,
+        seconds: int = LEASE_S,
+        form: int = FORMAT,
     ) -> Lease:
         found = self._locked(me, team, conversation)
         if not 1 <= len(store) <= 64:
@@ -277,7 +233,10 @@ class ModelHub:
             self.stored.incarnation,
         )
 
-    def renew(self, me: str | None, lease: Lease, seconds: int) -> None:
+    def release(self, me: str | None, lease: Lease) -> None:
+        self.renew(me, lease, 0)
+
+    def renew(self, me: str | None, lease: Lease, seconds: int = LEASE_S) -> None:
         found = self._held(me, lease)
         found.until_s = self.now_s() + max(0, min(seconds, _LONGEST_LEASE_S))
         if seconds <= 0:
@@ -296,7 +255,7 @@ class ModelHub:
             if found is None or me is None or not is_held:
                 raise HubRefused("lease_lost", "Another store has taken this conversation over.")
             piece = frames[start : start + _MOST_ENTRIES]
-            _check(1 <= len(turn) <= 100 and all(_size(each) <= MOST_FRAME_BYTES for each in piece))
+            check(1 <= len(turn) <= 100 and all(size(each) <= MOST_FRAME_BYTES for each in piece))
             for number, body in enumerate(piece, first + start):
                 found.live.setdefault((lease.epoch, turn, number), body)
             self.notify(found.channel)
@@ -306,9 +265,12 @@ class ModelHub:
         for start in range(0, len(entries), _MOST_ENTRIES):
             found = self._held(me, lease)
             trial = replace(found, rows=list(found.rows))
+            may_restore = self.now_s() - self.stored.restored_s < _RESTORING_S
+            others = frozenset(member for team, member in self.stored.roles if team == lease.team and may_restore)
+            pusher = Pusher(me or "", form, self.now_s(), others)
             for each in entries[start : start + _MOST_ENTRIES]:
-                _push(trial, each, me or "", form)
-            _check(trial.title is not None)
+                push(trial, each, pusher)
+            check(trial.title is not None)
             trial.format = max(trial.format, form)
             trial.live = {}
             self.stored.conversations[lease.team, lease.conversation] = trial
@@ -355,7 +317,9 @@ class ModelHub:
             replace(row, body=None, gone="purged") if row.kind in ("summary", "title") else row for row in found.rows
         ]
         body = json.dumps([start, end, of])
-        found.rows.append(Row("purge", f"{start}-{end}@{found.head_seq}", me, found.format, body, None, None))
+        found.rows.append(
+            Row("purge", f"{start}-{end}@{found.head_seq}", me, found.format, body, None, None, self.now_s())
+        )
         found.head_seq, found.title = found.head_seq + 1, ""
         if found.new.id != of:
             found.epoch, found.store = found.epoch + 1, None
@@ -364,7 +328,7 @@ class ModelHub:
 
     # Reading
 
-    def entries(self, me: str | None, team: str, conversation: str, after: int, limit: int) -> list[Entry]:
+    def entries(self, me: str | None, team: str, conversation: str, after: int, limit: int = 500) -> list[Entry]:
         found = self.stored.conversations.get((team, conversation))
         if found is None or not self._has(me, team):
             return []
@@ -374,7 +338,7 @@ class ModelHub:
             if seq > after
         ][:limit]
 
-    def live(self, me: str | None, team: str, conversation: str, turn: str, after: int) -> LiveView:
+    def live(self, me: str | None, team: str, conversation: str, turn: str = "", after: int = 0) -> LiveView:
         found = self.stored.conversations.get((team, conversation))
         if found is None or found.is_unshared or not self._has(me, team):
             raise HubRefused("not_shared", "This conversation is not shared with you.")
@@ -389,7 +353,7 @@ class ModelHub:
     def seen(self, me: str | None, team: str, conversation: str, store: str, seq: int) -> None:
         me = self._require(me, team, _ROLES, "This conversation is not shared with you.")
         found = self.stored.conversations.get((team, conversation))
-        _check(found is not None and 1 <= len(store) <= 64)
+        check(found is not None and 1 <= len(store) <= 64)
         assert found is not None
         if found.replicas.get(store, (me,))[0] == me:
             found.replicas[store] = (me, seq, self.now_s())
@@ -405,9 +369,17 @@ class ModelHub:
 
     # Facts
 
+    def repositories(self, me: str | None, team: str) -> list[Repository]:
+        found = [
+            Repository(at, root_commit, remote, self.stored.facts[team, at].head_seq)
+            for (of, root_commit, remote), at in self.stored.repositories.items()
+            if of == team and self._has(me, team)
+        ]
+        return sorted(found, key=lambda each: (each.remote, each.root_commit))
+
     def repository(self, me: str | None, team: str, root_commit: str, remote: str) -> str:
         self._require(me, team, _WRITERS, "You may not write in this team.")
-        _check(len(root_commit) <= 64 and len(remote) <= 1000)
+        check(len(root_commit) <= 64 and len(remote) <= 1000)
         key = (team, root_commit, remote)
         if key not in self.stored.repositories:
             self.stored.repositories[key] = self.new_id()
@@ -422,111 +394,13 @@ class ModelHub:
                 raise HubRefused("not_shared", "The facts of this repository are not shared with this team.")
             trial = Facts(known.head_seq, dict(known.found))
             for each in facts[start : start + _MOST_ENTRIES]:
-                _push_fact(trial, each, me)
+                push_fact(trial, each, me)
             self.stored.facts[team, repository] = trial
             seq = trial.head_seq
         return seq
 
-    def facts(self, me: str | None, team: str, repository: str, after: int, limit: int) -> list[FactChange]:
+    def facts(self, me: str | None, team: str, repository: str, after: int, limit: int = 1000) -> list[FactChange]:
         known = self.stored.facts.get((team, repository))
         if known is None or not self._has(me, team):
             return []
         return sorted((each for each in known.found.values() if each.seq > after), key=lambda each: each.seq)[:limit]
-
-
-def _push(found: Conversation, entry: NewEntry, me: str, form: int) -> None:
-    """One entry at the end of the conversation, unless it is there. Raises HubRefused."""
-    said, body = entry.message, entry.body
-    if entry.kind not in _PUSHED:
-        raise HubRefused("forbidden", "An entry of this kind cannot be pushed.")
-    if body is not None and _size(body) > MOST_BYTES:
-        raise HubRefused("too_large", "An entry has over 1 MiB.")
-    if entry.kind == "message":
-        at = None if said is None else said.message_id
-        if at is not None and at < found.n_messages:
-            there = _message_at(found, at)
-            if said is None or there is None or there.digest != said.digest:
-                raise HubRefused("diverged", "The hub has another message there.")
-            return
-        if said is None or at != found.n_messages or entry.key != str(at):
-            raise HubRefused("gap", "Messages are missing before this one.")
-        _check_message(found, said, body, me)
-    _check(1 <= len(entry.key) <= 200 and (body is None) == (entry.missing is not None))
-    if all((each.kind, each.key) != (entry.kind, entry.key) for each in found.rows):
-        kept = said if entry.kind == "message" else None
-        found.rows.append(Row(entry.kind, entry.key, me, form, body, entry.missing, kept))
-        found.head_seq += 1
-        if entry.kind == "title":
-            found.title = None if body is None else body[:300]
-    if entry.kind == "message" and said is not None:
-        found.n_messages, found.head_digest = said.message_id + 1, said.digest
-        found.digest_version = said.digest_version
-
-
-def _check_message(found: Conversation, said: MessageEntry, body: str | None, me: str) -> None:
-    version = said.digest_version
-    if version not in (1, 2) or version < found.digest_version:
-        raise HubRefused("digest", "The version of a digest is unknown, or older than the one before it.")
-    due = message_digest(
-        None if found.head_digest is None else Digest(found.head_digest),
-        ConversationId(found.new.id),
-        MessageId(said.message_id),
-        said.said_at,
-        None if said.turn is None else TurnId(said.turn),
-        Digest(said.content_digest),
-        me if version == 2 else None,
-    )
-    if said.digest != due or (body is not None and said.content_digest != hashlib.sha256(body.encode()).hexdigest()):
-        raise HubRefused("digest", "A digest does not follow from the message and those before it.")
-    if body is not None:
-        try:
-            role = json.loads(body).get("role")
-        except (ValueError, AttributeError):
-            role = None
-        if role is None or role != said.role:
-            raise HubRefused("malformed", "The role of a message is not the one in its text.")
-    _check(len(said.said_at) <= 40 and len(said.turn or "") <= 100 and said.role in ("user", "assistant", "tool"))
-    _check(all(_DIGEST.fullmatch(each) is not None for each in (said.digest, said.content_digest)))
-
-
-def _push_fact(found: Facts, fact: NewFact, me: str) -> None:
-    if fact.body is not None and _size(fact.body) > MOST_FACT_BYTES:
-        raise HubRefused("too_large", "A fact has over 256 KiB.")
-    _check(_DIGEST.fullmatch(fact.key) is not None and fact.standing in ("open", "closed", "forgotten"))
-    _check((fact.body is None) == (fact.standing == "forgotten"))
-    new = FactChange(found.head_seq + 1, fact.key, fact.standing, me, fact.body)
-    if (known := found.found.get(fact.key)) is not None:
-        if known.standing in ("forgotten", fact.standing):
-            return
-        body = known.body if fact.standing != "forgotten" else None
-        new = replace(known, seq=found.head_seq + 1, standing=fact.standing, body=body)
-    found.found[fact.key], found.head_seq = new, found.head_seq + 1
-
-
-def _start_of(purge: Row) -> int:
-    return int(json.loads(purge.body or "[0]")[0])
-
-
-def _message_at(found: Conversation, message_id: int) -> MessageEntry | None:
-    rows = (each.message for each in found.rows if each.message is not None)
-    return next((each for each in rows if each.message_id == message_id), None)
-
-
-def _check(is_met: bool) -> None:
-    """What a constraint of a table wants."""
-    if not is_met:
-        raise HubRefused("malformed", _MALFORMED)
-
-
-def _size(text: str) -> int:
-    return len(text.encode())
-
-
-def iso(at_s: float) -> str:
-    """A time of the hub's clock, as the hub writes times."""
-    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def dump(stored: Stored) -> Mapping[str, Any]:
-    """All of it as plain values, to be looked through."""
-    return {f"{team} {at}": asdict(found) for (team, at), found in stored.conversations.items()}
