@@ -129,9 +129,9 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "hub/test_addresses.py::test_less_is_refused",
     ),
     "What a colleague notes rules nothing": (
-        "hub/test_repository_facts.py::test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing",
-        "hub/test_repository_facts.py::test_what_is_no_fact_is_passed_over_and_stops_nobody",
-        "hub/test_repository_facts.py::test_a_flood_takes_no_place_from_what_was_said_here",
+        "hub/test_hostile_facts.py::test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing",
+        "hub/test_hostile_facts.py::test_what_is_no_fact_is_passed_over_and_stops_nobody",
+        "hub/test_hostile_facts.py::test_a_flood_takes_no_place_from_what_was_said_here",
         "lsp/test_facts.py::test_what_a_colleague_noted_has_his_name_wherever_it_is_shown",
     ),
 }

@@ -16,11 +16,14 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.sharing.facts import author_name
 from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.machine import utc_now
+from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.sharing import Sharing
-from palimpsest.storage.sharing import repository_facts as stored
-from palimpsest.storage.sharing.repository_facts import Arrival, LeftOutBecause, Outgoing, Share
+from palimpsest.storage.sharing import arriving_facts, outgoing_facts, shared_facts
+from palimpsest.storage.sharing.arriving_facts import Arrival
+from palimpsest.storage.sharing.outgoing_facts import LeftOutBecause, Outgoing
+from palimpsest.storage.sharing.shared_facts import Share
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import FactChange, Member, NewFact, Repository, Team
 
@@ -74,7 +77,7 @@ class RepositoryFacts:
 
     async def share_now(self) -> Share | None:
         """None when the facts of this folder are not shared."""
-        return await self.sharing.store.read(stored.share)
+        return await self.sharing.store.read(shared_facts.share)
 
     async def plan(self, team: Team) -> FactsPlan:
         """Shares nothing. Raises InvalidRequest, HubIsAway, HubFailed."""
@@ -97,7 +100,7 @@ class RepositoryFacts:
         with told():
             at = await self.sharing.hub.identity()
         new = Share(at.hub, at.incarnation, at.me, plan.team.id, repository, plan.identity, 0)
-        await self.sharing.store.run(stored.begin, new)
+        await self.sharing.store.run(shared_facts.begin, new)
         self._is_confirmed, self._mark, self._may_write = True, "", True
         await self.look()
 
@@ -107,7 +110,7 @@ class RepositoryFacts:
         async with self._lock:
             if await self.share_now() is None:
                 return False
-            await self.sharing.store.run(stored.end)
+            await self.sharing.store.run(shared_facts.end)
         self.here.changed()
         return True
 
@@ -127,7 +130,7 @@ class RepositoryFacts:
                     log.info("the facts of this folder are not shared now: the team's repository is not there")
                     return
                 if head < share.hub_seq or at.incarnation != share.incarnation:
-                    await self.sharing.store.run(stored.begin_again, at.incarnation)
+                    await self.sharing.store.run(shared_facts.begin_again, at.incarnation)
                     await self._push(share)
                     head = -1
                 if head != share.hub_seq:
@@ -170,16 +173,16 @@ class RepositoryFacts:
         raise InvalidRequest("It is not certain which repository this is. Look at /share facts, and name one.")
 
     async def _outgoing(self, identity: RepositoryIdentity) -> Outgoing:
-        return await self.sharing.store.search(stored.outgoing, self.sharing.terms.cleaner, identity)
+        return await self.sharing.store.search(outgoing_facts.outgoing, self.sharing.terms.cleaner, identity)
 
     async def _push(self, share: Share) -> None:
         store = self.sharing.store
-        mark = await store.read(stored.mark)
+        mark = await store.read(shared_facts.mark)
         if mark == self._mark:
             return
         there = await self._outgoing(share.identity)
         if there.twins:
-            await store.run(stored.drop_twins, there.twins)
+            await store.run(outgoing_facts.drop_twins, there.twins)
             self.here.changed()
         if there.changes and self._may_write:
             new = [NewFact(each.key, each.standing.value, each.body) for each in there.changes]
@@ -190,24 +193,28 @@ class RepositoryFacts:
                     raise
                 self._may_write = False  # a reader takes in, and pushes nothing
             else:
-                await store.run(stored.note_pushed, there.changes, share.member)
+                await store.run(outgoing_facts.note_pushed, there.changes, share.member)
         is_done = not there.twins and not (there.changes and self._may_write)
         self._mark = mark if is_done else ""
 
     async def _pull(self, share: Share) -> None:
         hub, store = self.sharing.hub, self.sharing.store
         names: dict[str, str] = {}
-        after = (await store.read(stored.share) or share).hub_seq
+        after = (await store.read(shared_facts.share) or share).hub_seq
         while changes := await hub.facts(share.team, share.repository, after, _AT_ONCE):
             if not names:
                 names = {each.id: author_name(each.name) for each in await hub.members(share.team)}
             arrivals = [_arrival(each, share.member, names) for each in changes]
-            taken = await store.run(stored.take, arrivals, self.sharing.terms.cleaner, share.identity, utc_now())
+            taken = await store.run(
+                arriving_facts.take, arrivals, self.sharing.terms.cleaner, share.identity, utc_now()
+            )
             after = changes[-1].seq
             if taken.paths:
                 await self.here.look_at(set(taken.paths))
             if taken.is_changed:
                 self.here.changed()
+            if taken.has_forgotten:
+                self.sharing.contexts.background.start(None, keep_at_pending_work(store))
 
 
 def _arrival(change: FactChange, me: str, names: Mapping[str, str]) -> Arrival:

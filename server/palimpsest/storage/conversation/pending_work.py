@@ -55,6 +55,13 @@ def follow(old: ConversationId, new: ConversationId, start: MessageId) -> None:
             purge(new, max(first, start), after)
 
 
+def settle(*indexes: str) -> None:
+    """Notes that these search indexes are to be rewritten without the words of removed rows."""
+    for table in indexes:
+        execute("DELETE FROM pending_work WHERE kind = ? AND subject = ?", Kind.SETTLE.value, table)
+        _add(Kind.SETTLE, table, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class FilesToEmpty:
     """Files that may still hold removed words."""
@@ -151,9 +158,7 @@ def _purge_some(conversation_id: str, first: int, after: int) -> bool:
         return False
     # Their words are in the rows of their neighbors too.
     passages.refresh_beside(ConversationId(conversation_id), first, after)
-    for table in ("message_search", "passage_search"):
-        execute("DELETE FROM pending_work WHERE kind = ? AND subject = ?", Kind.SETTLE.value, table)
-        _add(Kind.SETTLE, table, 0, 0)
+    settle("message_search", "passage_search")
     return True
 
 
