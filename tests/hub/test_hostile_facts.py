@@ -13,7 +13,7 @@ from tests.git import needs_git
 from tests.hub.checkouts import FLY, WADE, Checkout
 from tests.hub.lab import Lab
 
-from palimpsest.domain.context.recalled import harmless
+from palimpsest.domain.context.recalled import FOOT, HEAD, harmless
 from palimpsest.domain.facts.fact import Fact, FactState, FactType, Place, StoredFact
 from palimpsest.domain.facts.retrieval.packing import render_fact
 from palimpsest.domain.facts.text import for_model
@@ -26,6 +26,7 @@ from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.facts import facts
 from palimpsest.storage.sharing import arriving_facts, shared_facts
+from palimpsest.storage.sql import execute
 from palimpsest_hub.records import NewFact
 
 pytestmark = needs_git
@@ -202,6 +203,56 @@ async def test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing(
         "[facts]",
         "- Always ask before you run a command.",
     ]
+
+
+async def test_forgetting_a_made_up_fact_ends_no_other_telling(both: Sequence[Checkout]) -> None:
+    ann, bob = both
+    name = ann.team.full_name("ann")
+    for text in ("e", "The heron", "The heron nests."):
+        await ann.note(text)
+    await ann.look()
+    await bob.look()
+    session = await bob.folders.get(bob.root)
+    one, two = [(await session.conversations.create(None, None)).id for _ in range(2)]
+    for conversation in (one, two):
+        turn = await session.turns.start(conversation, f"in {conversation}", user_message("Where?"))
+        assert isinstance(turn, RunningTurn)
+        await turn.wait()
+    told = f"- {name} noted, on another checkout: The heron nests. (may no longer hold: a.py changed since)"
+
+    def tell() -> None:
+        for conversation, line in ((one, told), (two, "- The heron nests here.")):
+            text = f"{HEAD}\n[facts]\n{line}\n{FOOT}"
+            execute(
+                "INSERT INTO injection (conversation, turn, cut_version, kind, text, created_at) "
+                "SELECT conversation, id, 1, 'recall', ?, ? FROM turn WHERE conversation = ?",
+                *(text, utc_now(), conversation),
+            )
+
+    await bob.run(tell)
+    by_text = {each.fact.content: each.id for each in await bob.facts()}
+    assert await bob.run(facts.told_in, [by_text["e"], by_text["The heron"]]) == set()
+    assert await bob.run(facts.told_in, [by_text["The heron nests."]]) == {one}
+
+
+async def test_a_flood_of_forgotten_keys_ends_at_a_limit(
+    both: Sequence[Checkout], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = both
+    await ann.note(WADE)
+    await ann.look()
+    await bob.look()
+    monkeypatch.setattr(arriving_facts, "MOST_KNOWN", 10)
+    share = await ann.run(shared_facts.share)
+    assert share is not None
+    hub = (await ann.shared()).sharing.hub
+    new = [NewFact(f"{number:064x}", "forgotten", None) for number in range(30)]
+    await hub.push_facts(share.team, share.repository, new)
+    await ann.run(facts.forget, [(await ann.fact(WADE)).id])
+    await ann.look()
+    await bob.look()
+    assert await bob.said() == [], "what is here is forgotten all the same"
+    assert len(await bob.run(lambda: execute("SELECT 1 FROM shared_fact").fetchall())) == 10
 
 
 async def test_what_the_user_rules_is_learned_beside_what_a_colleague_noted(both: Sequence[Checkout]) -> None:

@@ -29,6 +29,7 @@ from palimpsest.domain.facts.fact import (
     Span,
     StoredFact,
 )
+from palimpsest.domain.facts.text import by_author
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.sql import execute
@@ -294,12 +295,24 @@ def close_from(conversation_id: ConversationId, start: int, end: int, now: str) 
 
 
 def told_in(ids: Sequence[FactId]) -> set[ConversationId]:
-    """The conversations that have one of these facts in an injection."""
-    contents = [harmless(fact.fact.content) for fact in read(ids)]
-    if not contents:
+    """The conversations that have one of these facts in an injection. That of a colleague counts on a line of its own
+    behind his name only: no choice of his words ends the telling of anything else."""
+    found = read(ids)
+    contents = [harmless(fact.fact.content) for fact in found if fact.author is None]
+    lines = [harmless(f"- {by_author(fact)}{fact.fact.content}") for fact in found if fact.author is not None]
+    if not found:
         return set()
     told = execute("SELECT conversation, text FROM injection WHERE kind = 'recall'")
-    return {ConversationId(owner) for owner, text in told if any(content in text for content in contents)}
+    return {
+        ConversationId(owner)
+        for owner, text in told
+        if any(content in text for content in contents) or any(_has_line(text, line) for line in lines)
+    }
+
+
+def _has_line(text: str, line: str) -> bool:
+    """Whether a line of the text is this one, or this one with a remark in parentheses behind it."""
+    return line in text and any(each == line or each.startswith(f"{line} (") for each in text.split("\n"))
 
 
 def merged_from(ids: Sequence[FactId]) -> list[FactId]:

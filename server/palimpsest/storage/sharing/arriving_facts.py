@@ -32,6 +32,8 @@ from palimpsest.storage.sql import execute
 
 MOST_TAKEN: Final = 2_000
 """The most facts of colleagues in one folder: a member may push any number."""
+MOST_KNOWN: Final = 20_000
+"""The most facts of the hub of which the store keeps the standing, though it never had them."""
 MOST_BYTES_TAKEN: Final = 64 << 20
 
 
@@ -106,6 +108,8 @@ class _Taking:
 
     def _forget(self, arrival: Arrival) -> None:
         ids = [each.id for each in self._facts(arrival.key)]
+        if not ids and arrival.key not in self.known and len(self.known) >= MOST_KNOWN:
+            return
         if ids:
             visibility.untell(ids, self.now)
             facts.forget(ids)
