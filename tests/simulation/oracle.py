@@ -205,12 +205,16 @@ class Oracle:
             shown = "".join(look.said)
             if not (text == shown if look.saw_end and look.server in self.world.servers else text.startswith(shown)):
                 self.world.problem("shown and stored differ", f"{len(shown)} shown, {len(text)} stored")
-        own = [row for row in rows if row.role is Role.USER and row.owner not in self.view.copies]
+        own = [row for row in rows if row.role is Role.USER and row.owner not in self._copies()]
         # What was rolled back stands in the input again, and may be sent once more.
         seen = (row for row in own if not self.view.is_hidden(row.owner, row.id))
         asked = [word for row in seen for word in WORD.findall(row.text)[:1]]
         if len(asked) != len(set(asked)):
             self.world.problem("asked twice", "")
+
+    def _copies(self) -> frozenset[str]:
+        """The conversations that are copies of others, wherever they were copied."""
+        return frozenset().union(*(each.view.copies for each in self.world.part(Oracles).values()))
 
     def _look_at_facts(self) -> None:
         at = {(row.owner, row.id): row for row in self.view.rows.values()}

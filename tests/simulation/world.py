@@ -256,8 +256,7 @@ class World:
         """A new process on the machine with that folder, this one without; its store is opened by the first request."""
         root = root or self.root
         node = Node(f"s{len(self.servers) + len(self.graveyard)}")
-        if root != self.root:
-            node.context.run(FOLDER.set, root)
+        node.context.run(FOLDER.set, None if root == self.root else root)
         hubs = node.context.run(self.open_hubs, root)
         table = load_model_table()
         parts: tuple[Any, ...] = (

@@ -254,7 +254,8 @@ async def _resolve(world: World, request: Request, session: FolderSession, at: C
     try:
         turn_id = await recovery.last_turn(at)
     except InvalidRequest:
-        if asked & {each.id for each in await _asked(session, at)}:
+        # Of what somebody asks on another machine, the turn comes when it has ended.
+        if asked & {each.id for each in await _asked(session, at)} and len(world.homes) == 1:
             world.problem("request", f"{op.kind}: nothing to go on from")
         raise
     if choice is Resolution.CONTINUE or choice is Resolution.RETRY:

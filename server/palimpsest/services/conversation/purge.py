@@ -60,8 +60,10 @@ class Purging:
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
         scope = await store.read(purging.find_scope, conversation_id, wanted)
-        if self.everywhere is not None:
-            await self.everywhere(scope.stretches)
+        sent: tuple[tuple[str, int, int], ...] = ()
+        while self.everywhere is not None and scope.stretches != sent:  # what was said meanwhile belongs to it, too
+            await self.everywhere(sent := scope.stretches)
+            scope = await store.read(purging.find_scope, conversation_id, wanted)
         async with self.contexts.background.paused(scope.touched):  # no background work reads the words
             done = await store.run(purging.purge, store.writer(utc_now()), conversation_id, wanted)
             try:

@@ -144,7 +144,7 @@ class Sharing:
         try:
             at = await self._share(conversation_id, team)
         finally:
-            await self.store.run(leases.release, mine)
+            await self.contexts.leases.release(mine, self._changed)
         await self.reconcile(at)
         self._changed(at)
         return at
@@ -414,13 +414,20 @@ class Sharing:
             shared.keep_terms(conversation_id, self.terms)
             return turns.take(self.store.writer(utc_now()), conversation_id, holder)
 
-        taking = asyncio.ensure_future(self.store.run(take))
+        held: list[HeldLease] = []
+        is_over = False
+
+        def hear(taken: tuple[HeldLease, bool]) -> None:
+            held.append(taken[0])
+            if is_over:  # nobody waits for it any more
+                self.contexts.leases.give_back(taken[0], self._changed)
+
         try:
-            mine, _ = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            with contextlib.suppress(PalimpsestError):
-                mine, _ = await taking
-                await self.store.run(leases.release, mine)
+            mine, _ = await self.store.commit(take, hear)
+        except BaseException:
+            is_over = True
+            for each in held:
+                self.contexts.leases.give_back(each, self._changed)
             raise
         return mine
 
@@ -435,9 +442,12 @@ class Sharing:
             await self._give_back(taken.mine, taken.theirs)
 
     async def _give_back(self, mine: HeldLease, theirs: Lease | None) -> None:
+        # Asked for first: a caller who is cancelled once more does not wait for the hub.
+        given = self.contexts.leases.give_back(mine, self._changed)
         if theirs is not None:
             await _is_done(self.hub.release(theirs))
-        await self.store.run(leases.release, mine)
+        if given is not None:
+            await asyncio.wait([given])
 
     async def give_back(self, taken: Taken) -> None:
         """Gives both leases back, when nothing was begun under them."""

@@ -36,6 +36,8 @@ from palimpsest.wording import counted
 _LONGEST_EXCHANGE: Final = 500
 """The messages that are searched for the beginning or the end of an exchange."""
 _BUSY_TIMEOUT_S: Final = 10
+_NO_TITLE: Final = "\n"
+"""What no conversation is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,9 @@ def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[Message
         conversations.retitle(conversation_id, "", now)
         conversations.set_draft(conversation_id, "", now)
     changed = tuple(dict.fromkeys([*scope.touched, *retitled]))
+    for each in changed:  # the hub forgets the titles of those that have the words; it has to be told of other new ones
+        agreed = "" if each in scope.touched else _NO_TITLE
+        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", agreed, each)
     pending_work.empty_files(changed)
     return Purged(scope, changed, held)
 
