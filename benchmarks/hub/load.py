@@ -225,19 +225,14 @@ async def measure(lab: Lab, address: str, how: str, n_members: int, n_speakers: 
     for kind in _KINDS:
         print(f"  {kind:<7} {spread(crowd.figures.ms[kind])}   alone {spread(alone.figures.ms[kind])}")
     n_frames = len(crowd.figures.ms["say"])
-    print(
-        f"  PostgreSQL takes {postgres:.2f} cores and {usage.most_mib} MiB, {usage.most_backends} processes", end="; "
-    )
-    print(f"the members take {own:.2f} cores")
+    print(f"  PostgreSQL takes {postgres:.2f} cores and {usage.most_mib} MiB in {usage.most_backends} processes")
+    print(f"  the members take {own:.2f} cores")
     back = sorted(crowd.figures.back_ms.values())
-    print(
-        f"  after the cut {len(back)} of {n_members} came back: {spread(back)}, last {max(back, default=0):.0f} ms",
-        end="; ",
-    )
-    print(f"{crowd.figures.n_failed} calls failed")
-    n_new = max(1, after[1] - before[1])
-    print(f"  {n_new} messages and {n_frames:,} frames: {(after[0] - before[0]) / 1e6:.1f} MB more", end=", ")
-    print(f"{(after[0] - before[0]) / (n_new * len(MESSAGE)):.2f} bytes for a byte of a message", flush=True)
+    print(f"  of {n_members} that were cut {len(back)} came back: {spread(back)}, at most {max([0, *back]):.0f}")
+    print(f"  calls that failed: {crowd.figures.n_failed}")
+    n_new, n_bytes = max(1, after[1] - before[1]), after[0] - before[0]
+    print(f"  {n_new} messages and {n_frames:,} frames: {n_bytes / 1e6:.1f} MB more", end=", ")
+    print(f"{n_bytes / (n_new * len(MESSAGE)):.2f} bytes for a byte of a message", flush=True)
 
 
 async def run(groups: list[tuple[int, int]], seconds: float) -> None:

@@ -26,8 +26,8 @@ _SETTINGS: Final = {
 
 @contextlib.contextmanager
 def hub_on_disk() -> Iterator[Lab]:
-    """A hub whose PostgreSQL waits for the disk, as one that is used does. Its shared login is `gate`."""
-    with running(None, **_SETTINGS) as postgres:
+    """A hub whose PostgreSQL waits for the disk, as one that is used does. Its shared login `gate` has a password."""
+    with running(None, "admin,keeper", **_SETTINGS) as postgres:
         admin = new_hub(postgres)
         gate = administration.make_login(admin, "gate", None)
         with owning(admin) as owner:

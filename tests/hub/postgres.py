@@ -42,9 +42,10 @@ def fast_place() -> str | None:
 
 
 @contextlib.contextmanager
-def running(parent: str | None = fast_place(), **settings: str) -> Iterator[str]:
+def running(parent: str | None = fast_place(), trusted: str = "admin,keeper,gate", **settings: str) -> Iterator[str]:
     """The address of a fresh PostgreSQL, of its superuser `admin`, which is stopped at the end. `parent`: the folder of
-    its folder; None for the usual one. `settings`: of PostgreSQL, before those of the tests."""
+    its folder; None for the usual one. `trusted`: the logins without a password. `settings`: of PostgreSQL, before
+    those of the tests."""
     folder = next(programs())
     user = other_user()
     with tempfile.TemporaryDirectory(prefix="hub", dir=parent, ignore_cleanup_errors=True) as name:
@@ -71,7 +72,7 @@ def running(parent: str | None = fast_place(), **settings: str) -> Iterator[str]
                 assert running.wait() == 0, program
 
         run("initdb", "-D", str(data), "-U", "admin", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-        data.joinpath("pg_hba.conf").write_text("local all admin,keeper,gate trust\nlocal all all scram-sha-256\n")
+        data.joinpath("pg_hba.conf").write_text(f"local all {trusted} trust\nlocal all all scram-sha-256\n")
         options = " ".join(f"-c {key}={value}" for key, value in (_SETTINGS | settings).items())
         # It ends when its input does: also when the tests are killed.
         with start("sh", "-c", 'read -r _; exec "$0" -D data -m fast stop', folder / "pg_ctl"):
