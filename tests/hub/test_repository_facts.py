@@ -4,6 +4,7 @@ whether they hold."""
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -506,3 +507,40 @@ async def test_who_left_the_team_reads_and_pushes_nothing_more(both: Sequence[Ch
     await ann.look()
     assert await bob.said() == [WADE, "The stork is on the roof."]
     assert await ann.said() == [WADE, FLY]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 7, 11, 24, 52])
+async def test_whatever_is_done_in_whatever_order_all_end_with_the_same_facts(checkout: Open, seed: int) -> None:
+    chance = random.Random(seed)
+    flock = [await checkout("ann"), await checkout("ann", machine="desk"), await checkout("bob")]
+    for each in flock:
+        await each.share()
+    texts = [f"Heron {number} stands in the reeds." for number in range(5)]
+    forgotten: set[str] = set()
+
+    def act(what: str, text: str) -> None:
+        ids = [fact_id for (fact_id,) in execute("SELECT id FROM fact WHERE content = ? ORDER BY id DESC", text)]
+        if what == "note" and not facts.is_forgotten(fact := Fact(FactType.DECISION, text)) and not facts.saying(fact):
+            facts.add(fact, 1, None, utc_now())
+        elif ids and what == "close":
+            facts.close(ids[0], utc_now())
+        elif ids and what == "verify":
+            facts.verify(ids[0], utc_now())
+        elif what == "forget" and any(each.is_shared for each in facts.read(ids)):
+            facts.forget(ids)  # one that the team does not have is forgotten here alone
+            forgotten.add(text)
+
+    for _ in range(60):
+        each = chance.choice(flock)
+        what = chance.choice(("note", "note", "close", "verify", "look", "look", "look", "forget"))
+        if what == "look":
+            await each.look()
+        elif what != "forget" or chance.random() < 0.3:
+            await each.run(act, what, chance.choice(texts))
+    for _ in range(3):
+        for each in flock:
+            await each.look()
+    # What one learns by himself after all have forgotten it is his alone.
+    said = [sorted(fact.fact.content for fact in await each.facts() if fact.is_shared) for each in flock]
+    assert said[0] == said[1] == said[2]
+    assert not set(said[0]) & forgotten

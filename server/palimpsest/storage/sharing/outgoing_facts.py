@@ -64,7 +64,7 @@ class Outgoing:
     n_cleaned: int
     """The facts whose statement is shared without something that may not leave this machine."""
     twins: tuple[tuple[str, FactId, tuple[FactId, ...]], ...]
-    """Statements that this store learned by itself while it had them from a colleague: key, its own fact, theirs."""
+    """Statements that this store learned again: their key, the fact that holds now, and those of colleagues that go."""
 
 
 def outgoing(cleaner: Cleaner, identity: RepositoryIdentity) -> Outgoing:
@@ -84,8 +84,10 @@ def outgoing(cleaner: Cleaner, identity: RepositoryIdentity) -> Outgoing:
         if held is not None and held.author is not None and (at_hub is None or at_hub.standing == LOST):
             left_out[LeftOutBecause.COLLEAGUE] += at_hub is None
             continue  # its author pushes it, or it is none of this team's
-        if held is not None and held.author is None and any(each.author is not None for each in found):
-            twins.append((key, held.id, tuple(each.id for each in found if each.author is not None)))
+        if held is not None and held.is_open and at_hub is not None:
+            theirs = tuple(each.id for each in found if held.author is None and each.author is not None)
+            if theirs or at_hub.fact_id != held.id:
+                twins.append((key, held.id, theirs))
         told = held or found[-1]
         standing = Standing.OPEN if held is not None else Standing.CLOSED
         if held is None and facts.is_forgotten(told.fact):
@@ -114,11 +116,12 @@ def outgoing(cleaner: Cleaner, identity: RepositoryIdentity) -> Outgoing:
 
 
 def drop_twins(twins: Sequence[tuple[str, FactId, tuple[FactId, ...]]]) -> None:
-    """Where this store learned by itself what a colleague had noted, its own fact stays and the colleague's goes."""
-    for key, own, theirs in twins:
-        if facts.read([own]):
+    """The team's fact is the one that holds now. Where this store learned by itself what a colleague had noted, its own
+    stays and the colleague's goes."""
+    for key, held, theirs in twins:
+        if facts.read([held]):
             facts.remove(theirs)
-            execute("UPDATE shared_fact SET fact = ?, body = NULL, n_bytes = 0 WHERE fact_key = ?", own, key)
+            execute("UPDATE shared_fact SET fact = ?, body = NULL, n_bytes = 0 WHERE fact_key = ?", held, key)
 
 
 def _body(
