@@ -72,7 +72,7 @@ async def test_a_summary_begins_with_the_users_words_and_each_line_names_its_mes
     lines = [line for line in f"{said}{rest.partition('###')[0]}".split("\n")[1:] if line and line[0] != "#"]
     assert lines
     assert all(re.match(r"- \[[0-7]\] |  - → ", line) for line in lines)
-    assert "- [0] Look at src/part_0.py and repair its pump_0 now." in said
+    assert "- [0] Never use tabs. Look at src/part_0.py and repair its pump_0 now." in said
 
 
 async def test_what_was_added_behind_a_message_is_shown_before_the_live_messages(bench: Opener) -> None:

@@ -5,6 +5,7 @@ Spans are offsets into the text; nothing is rewritten. Bounded: only both ends o
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +26,8 @@ _OUTPUT = re.compile(
 _TRANSCRIPT = re.compile(r"\s*[\u273b\u273d\u2736\u2722\u23fa\u23bf\u25cf]")
 """The marks that terminal agents print at the beginning of output; indented lines continue it."""
 _BULLET = re.compile(r"\s*(?:[-*\u2022+]|\(?\d{1,2}[.)]|[a-z]\))\s+(?:\[[ xX]\]\s+)?")
-_HEADING = re.compile(r"\s*#{1,6} ")
+HEADING: Final = re.compile(r"\s*#{1,6} ")
+"""The beginning of a heading in Markdown."""
 _TAG = re.compile(r"\s*<([A-Za-z][\w-]*)\b[^>\n]*>")
 _SYMBOLS = re.compile(r"[{}\[\]<>=;|\\$&^~]")
 _SENTENCE_END = re.compile(
@@ -46,6 +48,14 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
                 start = match.end()
             if last == paragraph_end and (start == paragraph_start or start > first):
                 yield from _trimmed(text, start, last)
+
+
+def typed_pieces(text: str) -> list[str]:
+    """The text cut behind each typed sentence: together they are the whole text, but for white space."""
+    cuts = [0, *(end for _, end in sentences(text))]
+    cuts[-1] = len(text)
+    pieces = [text[first:last].strip() for first, last in itertools.pairwise(cuts)] if len(cuts) > 1 else [text.strip()]
+    return [piece for piece in pieces if piece]
 
 
 def _ends(first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -74,7 +84,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """The spans of typed lines that belong together. A short or closed line is a paragraph of its own."""
     start: int | None = None
     end = n_previous = 0
-    for first, last, is_typed in _lines(text):
+    for first, last, is_typed in lines(text):
         bullet = _BULLET.match(text, first, last)
         head = text[first:last].lstrip()[:1]
         goes_on = start is not None and bullet is None and n_previous >= _WRAPPED_FROM
@@ -90,7 +100,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
+def lines(text: str) -> Iterator[tuple[int, int, bool]]:
     """The span of each line without its end, and whether it was typed."""
     fence: str | None = None
     in_transcript, after_blank, in_indented = False, True, False
@@ -128,7 +138,7 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
         in_transcript = _TRANSCRIPT.match(line) is not None or (in_transcript and (is_blank or line[0] in " \t"))
         after_blank = is_blank
         pasted = first < tagged_until or in_indented or in_transcript or line.lstrip().startswith(">")
-        yield first, last, not (is_blank or pasted or _HEADING.match(line) or _OUTPUT.match(line) or _is_code(line))
+        yield first, last, not (is_blank or pasted or HEADING.match(line) or _OUTPUT.match(line) or _is_code(line))
 
 
 def _is_code(line: str) -> bool:

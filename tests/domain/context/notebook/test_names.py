@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_a_fragment_holds_whole_names_of_its_line(words: list[str]) -> None:
     line = " ".join(words)
     whole = names_in(line)
     for text, within in pieces_of(line):
-        assert text in line
+        assert text.removesuffix("…") in line
         assert within.keys() <= whole.keys()
 
 
@@ -67,3 +69,28 @@ def test_a_long_line_is_cut_where_a_sentence_or_a_clause_ends_near() -> None:
         "I do not know why that is so. Look at src/parser.py first",
         "After that nobody needs old_pump any more, I think",
     ]
+
+
+@given(st.lists(WORDS, min_size=1, max_size=20), st.integers(1, 4))
+def test_no_escape_of_a_quoted_text_joins_a_name(words: list[str], n_quoted: int) -> None:
+    quoted = text = "\n\t".join(words)
+    for _ in range(n_quoted):
+        quoted = json.dumps({"content": quoted}, ensure_ascii=False)
+    assert names_in(quoted).keys() <= {*names_in(text), *names_in(" ".join(words))}
+
+
+def test_a_path_of_windows_holds_no_escape() -> None:
+    path = r"C:\new_parts\table_1\read_me.txt"
+    assert names_in(f"See {path} there.") == names_in(path.replace("\\", " "))
+
+
+def test_a_long_line_that_quotes_a_text_is_read_by_the_lines_of_that() -> None:
+    source = "\n".join(f"def read_block_{n}(source): the next block" for n in range(4))
+    assert [text for text, _ in pieces_of(json.dumps({"content": source}))][1:3] == source.split("\n")[1:3]
+
+
+def test_a_stretch_that_breaks_off_says_so() -> None:
+    line = f"{'and so on ' * 30}read_block {'and so on ' * 30}"
+    (text, _), *_ = pieces_of(line)
+    assert text.endswith("…")
+    assert not pieces_of("The reader of read_block.")[0][0].endswith("…")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.histories import as_lives, histories
 from tests.domain.pages import notebook_of, page_of
 
+from palimpsest.domain.context.notebook.entry import DETAILS, DONE, OPEN, SAID
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.page import page
 from palimpsest.domain.context.notebook.read_back import read_back
@@ -76,7 +78,7 @@ def test_a_page_tells_words_calls_outcomes_and_answers_by_message() -> None:
         300,
         first_id=20,
     )
-    assert "## Said by the user\n- [20] By the way: never use tabs.\n- [20] Please fix the parser.\n## Done" in text
+    assert "## Said by the user\n- [20] By the way: never use tabs. Please fix the parser.\n## " in text
     assert "run: pytest tests/test_parser.py\n  → failed: FAILED tests/test_parser.py::test_depth - Recursion" in text
     assert "- [23] The recursion in parse_block has no bound." in text
 
@@ -154,6 +156,7 @@ def test_a_long_path_stands_in_full_once() -> None:
 def test_a_command_is_told_without_its_change_of_folder() -> None:
     text = page_of(called("run", "2 passed in all", command="cd /home/somebody/projects/core && pytest -x"))
     assert "run: pytest -x" in text
+    assert text.count("pytest -x") == 1
 
 
 def test_code_is_no_sentence_and_is_told_as_it_is() -> None:
@@ -193,7 +196,7 @@ def test_a_sentence_of_the_user_stands_in_a_page_once() -> None:
 
 
 def test_what_the_user_wrote_is_told_of_once_more_in_the_next_page() -> None:
-    pasted = "\n".join(f"line_{n}: the value of key_{n} is {n}" for n in range(12))
+    pasted = "\n".join(f"ERROR line_{n}: the value of key_{n} is {n}" for n in range(12))
     pieces = as_lives([user_message(pasted), said("I see."), *edits(0, 4)])
     book = notebook_of(pieces)
     first = page(book, 0, len(pieces), 700, {}, ())
@@ -201,3 +204,106 @@ def test_what_the_user_wrote_is_told_of_once_more_in_the_next_page() -> None:
     entries = {entry.id: entry for entry, _ in read_back(first, MessageId(0), MessageId(len(pieces)), count_bytes)}
     assert entries[MessageId(0)].role is Role.USER
     assert not any("the user wrote" in fragment.text for fragment in entries[MessageId(0)].fragments)
+
+
+WORDS = st.sampled_from("please read_block keeps src/deep/reader.py the order why, of worker_7 now".split())
+SHORT = st.lists(WORDS, min_size=3, max_size=30).map(lambda words: f"{' '.join(words)}?")
+
+
+@given(st.lists(SHORT, min_size=1, max_size=12, unique=True), st.integers(300, 3_000))
+def test_a_short_message_is_told_whole_or_not_and_the_first_and_the_newest_always(
+    texts: list[str], target: int
+) -> None:
+    contents = [content for text in texts for content in (user_message(text), said("I did it."))]
+    lines = below(page_of(contents, target), SAID)
+    told = {int(match[1]): match[2] for match in map(LINE.fullmatch, lines) if match is not None}
+    assert len(told) == len(lines)
+    assert list(told) == sorted(told)
+    assert all(text == texts[id // 2] for id, text in told.items())
+    assert {0, 2 * len(texts) - 2} <= told.keys()
+
+
+def below(text: str, heading: str) -> list[str]:
+    return text.partition(f"## {heading}\n")[2].partition("\n## ")[0].split("\n")
+
+
+def test_of_a_long_message_gaps_are_shown_and_questions_stay() -> None:
+    filler = " ".join(f"Part {n} is much like the others and as long as they are." for n in range(30))
+    text = page_of([user_message(f"Make the reader faster. {filler} Why is it slow? {filler} Then tell me.")], 900)
+    (line,) = below(text, SAID)
+    assert line.startswith("- [0] Make the reader faster. ")
+    assert line.endswith(" Then tell me.")
+    assert " … Why is it slow? … " in line
+
+
+def test_what_the_user_pasted_is_counted_and_not_quoted_as_words() -> None:
+    log = "$ pytest -x\n" + "\n".join(f"tests/test_{n}.py passed" for n in range(20)) + "\nKeyError: 'pump_3'"
+    text = page_of([user_message(f"This fails:\n\n{log}\n\nCan you mend it?"), said("I will.")])
+    assert below(text, SAID) == ["- [0] This fails: (pasted 22 lines: KeyError: 'pump_3') Can you mend it?"]
+    assert "the user wrote" not in "\n".join(below(text, DONE))
+
+
+@given(st.integers(1, 60), st.integers(1, 40))
+def test_a_line_for_reading_holds_few_lines_of_code_and_few_names(n_lines: int, n_names: int) -> None:
+    names = [[f"name_{n}_{k}" for k in range(n_names)] for n in range(n_lines)]
+    source = "\n".join(f"def part_{n}(job): keeps the order of {' '.join(each)}" for n, each in enumerate(names))
+    text = page_of(
+        [*called("read", source, path="src/parts.py"), *called("run", source, "2", command="make parts")], 6_000
+    )
+    for line in below(text, DONE):
+        body, _, also = line.partition("also ")
+        assert body.count(" · ") <= 3
+        assert also.count(", ") <= 4
+    assert "src/parts.py" in text
+
+
+def test_what_is_for_looking_up_comes_last() -> None:
+    source = "\n".join(f"def part_{n}(job): keeps the order of the queue_{n}" for n in range(9))
+    text = page_of([user_message("Please look at the parts."), *called("read", source, path="src/parts.py")])
+    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert headings[:4] == [SAID, OPEN, DONE, DETAILS]
+    assert len([line for line in below(text, DONE) if "def part_" in line]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("later", "is_open"),
+    [
+        ((), True),
+        ((("pytest -q", "3 passed in all"),), False),
+        ((("pytest -q tests/b.py", "3 passed in all"),), True),
+        ((("pytest -q", "FAILED tests/a.py::test_a - KeyError"),), True),
+        ((("make lint", "nothing to do here"),), True),
+        ((("ls tests", "a.py b.py and more"),), True),
+    ],
+)
+def test_the_newest_failure_is_open_until_the_same_is_done_with_success(
+    later: tuple[tuple[str, str], ...], is_open: bool
+) -> None:
+    steps = [("pytest tests/a.py", "FAILED tests/a.py::test_a - KeyError"), *later]
+    contents = [
+        each for n, (command, printed) in enumerate(steps) for each in called("run", printed, f"{n}", command=command)
+    ]
+    text = page_of([user_message("Mend the tests of the pump."), *contents, said("That is how it is.")])
+    assert ("failed, and was not done again with success: run: pytest" in text) is is_open
+    assert ("not answered yet" in text) is False
+
+
+def test_a_request_that_the_messages_do_not_answer_is_open() -> None:
+    asked = user_message("Mend the tests of the pump.")
+    assert below(page_of([asked, *edits(0, 2)]), OPEN) == ["- [0] is not answered yet"]
+    assert "## Open" not in page_of([asked, *edits(0, 2), said("The tests of the pump pass.")])
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "Let me check.",
+        "Great!",
+        "Perfect! Now let me look.",
+        "Done.",
+        "You're absolutely right!",
+        "That is a great idea.",
+    ],
+)
+def test_a_sentence_that_says_nothing_takes_no_room(nothing: str) -> None:
+    assert nothing not in page_of([said(f"{nothing} The pump keeps the order of jobs. {nothing}")])

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.context.notebook.evidence import (
     ANNOUNCED,
+    REPLACED,
     RULE,
     TROUBLE,
     arguments_of,
@@ -22,20 +23,27 @@ from palimpsest.domain.context.notebook.evidence import (
     has_failed,
     outcome_in,
     prose_and_code,
+    says_something,
     sentences_of,
     squeeze,
     tool_label,
+    tries_of,
 )
 from palimpsest.domain.context.notebook.fragments import DECLARES, Fragment, Kind, best_of, pieces_of
 from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_words, names_in
 from palimpsest.domain.context.tokens import CountText
+from palimpsest.domain.language.pastes import Paste, split_pastes
+from palimpsest.domain.language.typed_text import typed_pieces
 from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolCallPart, ToolResultPart
 from palimpsest.domain.offline_texts import without_fixed_texts
 
-SAID, DONE, NAMED = "Said by the user", "Done", "Also named"
-"""The headings of a page."""
+SAID, OPEN, DONE = "Said by the user", "Open at the end", "Done"
+DETAILS, NAMED = "Lines and names, by message", "Also named"
+"""The headings of a page, in its order."""
 USER_WROTE: Final = "the user wrote"
 """The head of a line that tells a message of the user."""
+WHOLE_CHARS: Final = 400
+"""A message of the user up to this length, apart from what is pasted in it, is told whole or not at all."""
 
 _PROSE_CHARS: Final = 8_000
 _HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS, _TEXT_CHARS = 140, 160, 80, 40
@@ -44,8 +52,6 @@ _MOST_CALLS: Final = 6
 """Of one message: more are not told apart."""
 _TARGETS: Final = ("file_path", "path", "filename", "file", "target_file", "notebook_path", "pattern", "query", "url")
 """The arguments that tell what a call is about, the best first."""
-_REPLACED: Final = ("old_string", "oldText", "old_str")
-"""The arguments of an edit that hold what it takes away."""
 _CHANGED_FOLDER: Final = re.compile(r"cd \S+ (?:&&|;) ")
 _SHORT_RESULT: Final = 3
 """Lines: the last one of a longer result that is no command's is a line of a file, or a row."""
@@ -53,17 +59,22 @@ _FEWEST_WORDS: Final = 2
 
 _TROUBLE_WEIGHT, _OUTCOME_WEIGHT, _SHORT_OUTCOME_WEIGHT = 2.5, 1.5, 0.45
 _SENTENCE_WEIGHT, _ANNOUNCED_WEIGHT, _DECLARATION_WEIGHT = 0.6, 0.15, 0.3
+_PASTED_WEIGHT: Final = 0.9
+_MOST_SENTENCES: Final = 40
+"""Of one message of the user: of one with more, these from each end, and as many questions."""
+_FROM_EACH_END: Final = 15
 _FRAME_TOKENS: Final = 7
 """Of a line: its id and what separates its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the user."""
+    """A sentence of the user, or the mention of what the user pasted."""
 
     text: str
     weight: float
     """Larger is kept longer."""
+    is_pasted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,14 @@ class Entry:
     """The file that its first call with a path is about, or the call that it answers."""
     answers: MessageId | None = None
     """Of the result of a call: the message that made the call."""
+    tried: frozenset[str] = frozenset()
+    """Of the result of a call that tried something: what is tried again where the same is done."""
+    has_failed: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its words are told whole or not at all."""
+        return sum(len(each.text) for each in self.said if not each.is_pasted) <= WHOLE_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +112,7 @@ class _Call:
     message_id: MessageId
     path: str
     is_command: bool
+    tried: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -117,24 +137,17 @@ class Reader:
 
     def _user(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
         text = content.text
-        prose, _ = prose_and_code(text[:_PROSE_CHARS])
-        sentences = sentences_of(prose)
-        # A long paste is kept by its beginning and its end: what people ask stands there.
-        is_long = len(sentences) > 8 or len(text) > 1_500
-        said: list[Sentence] = []
-        for index, sentence in enumerate(sentences):
-            is_rule = RULE.search(sentence) is not None and not sentence.endswith("?")
-            at_end = index in (0, 1, len(sentences) - 1)
-            weight = (1.4 if is_long and index else 2.0) * (1.0 if is_rule else 0.5 if not is_long or at_end else 0.25)
-            weight += 1.0 if index == 0 else 0.5 if index == len(sentences) - 1 else 0.0
-            said.append(Sentence(sentence, weight))
+        parts = split_pastes(_both_ends(text))
+        said = _said_in(parts, len(text))
         found = names_in(text)
-        lines = self._lines(best_of(pieces_of(by_sentence(text))))
+        entry_said = Entry(id, Role.USER, (), said=said)
+        rest = "\n".join(each.text for each in parts if isinstance(each, Paste)) if entry_said.is_whole else text
+        lines = self._lines(best_of(pieces_of(by_sentence(rest))))
         for part in content.parts:
             if isinstance(part, AttachmentPart):
                 found.update(names_in(f"{part.label}\n{part.text}"))
                 lines += self._lines(best_of(pieces_of(part.text)))
-        return Entry(id, Role.USER, self._known(found), tuple(lines), tuple(said)), found
+        return replace(entry_said, names=self._known(found), fragments=tuple(lines)), found
 
     def _assistant(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
         text = without_fixed_texts(content.text)
@@ -142,18 +155,21 @@ class Reader:
         fragments: list[Fragment] = []
         calls = [_head(call) for call in content.calls[:_MOST_CALLS]]
         for call, (_, path, is_command) in zip(content.calls, calls, strict=False):
-            self._calls[call.call_id] = _Call(id, path, is_command)
+            self._calls[call.call_id] = _Call(id, path, is_command, tries_of(call))
         head = "; ".join(each for each, _, _ in calls)
         in_head = names_in(head)
         for call in content.calls[:_MOST_CALLS]:
             for value in _values(call):
                 found.update(names_in(value))
+                value = _CHANGED_FOLDER.sub("", value, count=1)
                 pieces = [each for each in pieces_of(value) if each[0][:60] not in head and each[1].keys() - in_head]
                 fragments += self._lines(best_of(pieces))
         prose, code = prose_and_code(text[:_PROSE_CHARS])
         found.update(names_in(text[:READ_CHARS]))
         sentences = sentences_of(prose)
         for index, sentence in enumerate(sentences):
+            if not says_something(sentence):
+                continue
             weight = _ANNOUNCED_WEIGHT if ANNOUNCED.match(sentence) else 1.0
             weight *= _SENTENCE_WEIGHT * (1.0 if index in (0, len(sentences) - 1) else 0.5)
             weight *= 1.0 if len(WORD.findall(sentence)) > 3 and not sentence.endswith(":") else 0.2
@@ -179,7 +195,13 @@ class Reader:
         answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
         head = "" if calls else ", ".join(tool_label(result.name) for result in results)
         tokens = self.count(head) + _FRAME_TOKENS
-        return Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, (), tokens, path, answers), found
+        tried = frozenset[str]().union(*(call.tried for call in calls))
+        entry = Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, (), tokens, path, answers)
+        return replace(
+            entry,
+            tried=tried,
+            has_failed=any(each.kind is Kind.OUTCOME and each.weight == _TROUBLE_WEIGHT for each in fragments),
+        ), found
 
     def _outcome(self, result: ToolResultPart, *, is_command: bool) -> Fragment | None:
         """How a call came out, where the result says it."""
@@ -211,6 +233,42 @@ class Reader:
         return tuple(self._keys.setdefault(name, name) for name in names)
 
 
+def _both_ends(text: str) -> str:
+    """The text, or of a very long one both ends."""
+    if len(text) <= _PROSE_CHARS:
+        return text
+    return f"{text[: _PROSE_CHARS // 2]}\n\n{text[-_PROSE_CHARS // 2 :]}"
+
+
+def _said_in(parts: Sequence[str | Paste], n_chars: int) -> tuple[Sentence, ...]:
+    """The sentences of the user, with a mention of each paste in its place."""
+    pieces: list[tuple[str, bool]] = []
+    for part in parts:
+        if isinstance(part, Paste):
+            pieces.append((str(part), True))
+        else:
+            pieces += [(squeeze(each, WHOLE_CHARS), False) for each in typed_pieces(part)]
+    # A long message is kept by its beginning and its end: what people ask stands there.
+    own = [index for index, (_, is_pasted) in enumerate(pieces) if not is_pasted]
+    if len(own) > _MOST_SENTENCES:
+        asked = [index for index in own if pieces[index][0].endswith("?")]
+        own = sorted({*own[:_FROM_EACH_END], *own[-_FROM_EACH_END:], *asked[:_FROM_EACH_END]})
+    is_long = len(own) > 8 or n_chars > 1_500
+    said: list[Sentence] = []
+    for index, (text, is_pasted) in enumerate(pieces):
+        if is_pasted:
+            said.append(Sentence(text, _PASTED_WEIGHT, is_pasted=True))
+        elif index in own:
+            asks = RULE.search(text) is not None or text.endswith("?")
+            at_end = index in (*own[:2], own[-1])
+            weight = (1.4 if is_long and index != own[0] else 2.0) * (
+                1.0 if asks else 0.5 if not is_long or at_end else 0.25
+            )
+            weight += 1.0 if index == own[0] else 0.5 if index == own[-1] else 0.0
+            said.append(Sentence(text, weight))
+    return tuple(said)
+
+
 def _head(call: ToolCallPart) -> tuple[str, str, bool]:
     """What a call is called by, the path that it is about, and whether it runs a command."""
     arguments, name = arguments_of(call), tool_label(call.name)
@@ -235,7 +293,7 @@ def _values(call: ToolCallPart) -> list[str]:
     if not arguments:
         return [call.arguments]
     names = [name for name, value in arguments.items() if isinstance(value, str)]
-    names.sort(key=lambda name: name in _REPLACED)
+    names.sort(key=lambda name: name in REPLACED)
     return [str(arguments[name]) for name in names]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from palimpsest.domain import foreign_json
+from palimpsest.domain.context.notebook.names import NAME
 from palimpsest.domain.messages import ToolCallPart
 
 RULE: Final = re.compile(
@@ -22,6 +23,16 @@ ANNOUNCED: Final = re.compile(
     re.I,
 )
 """A sentence about what somebody is about to do: what was done says it better."""
+_POLITE: Final = re.compile(
+    r"(?:(?:ah|oh|yes|no|of course|good|great|ok(?:ay)?|i see)\b[\s,.!:-]*)*"
+    r"(?:you(?:'re|'ve| are| were| have| make| raise| bring)|that(?:'s| is| was| sounds)|this is"
+    r"|i(?:'m| am| apologi[sz]e| completely| totally| appreciate| understand)"
+    r"|thank(?:s| you)|(?:what )?an? (?:good|great|excellent))\b"
+    r".{0,60}?\b(?:right|points?|question|idea|call|catch|cautious|understandable|sorry|apologi[sz]e|great|perfect"
+    r"|excellent|wonderful|agree|thank(?:s| you)|feedback|confusion|observation|concerns?)\b(?:\W+\w+){0,2}\W*$",
+    re.I,
+)
+"""A sentence of agreement, praise or regret alone."""
 
 _LINE_CHARS: Final = 280
 _READ_CHARS: Final = 8_000
@@ -45,8 +56,20 @@ _ENDED = re.compile(
     re.I,
 )
 """How a command ended."""
+REPLACED: Final = ("old_string", "oldText", "old_str")
+"""The arguments of an edit that hold what it takes away."""
+_CHAINED = re.compile(r"&&|\|\||[;|\n]")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_RUNNERS: Final = frozenset(("sudo", "time", "timeout", "env", "npx", "bunx", "uvx", "exec", "command"))
+_LOOKING: Final = frozenset(
+    "ls cat head tail grep rg egrep find fd which wc echo cd pwd sort uniq cut awk sed tr test [ true sleep tree stat"
+    " export source printf less more column jq kill pkill".split()
+)
+"""Programs that change and check nothing."""
 _TAG = re.compile(r"</?[\w-]+>")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS: Final = 4
+"""Of a sentence that names nothing."""
 _FENCED = re.compile(r"^[ ]{0,3}```[^\n]*\n(.*?)(?:^[ ]{0,3}```[ ]*$|\Z)", re.M | re.S)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\s])|\n+")
 
@@ -62,15 +85,26 @@ def sentences_of(prose: str) -> list[str]:
     return [squeeze(part) for part in _SENTENCE.split(prose) if part.strip()][:_MOST_SENTENCES]
 
 
+def says_something(sentence: str) -> bool:
+    """Whether a sentence of an assistant is more than a word of joy, or of what comes next."""
+    if NAME.search(sentence) is not None:
+        return True
+    return (
+        ANNOUNCED.match(sentence) is None
+        and _POLITE.match(sentence) is None
+        and len(_WORD.findall(sentence)) >= _FEWEST_WORDS
+    )
+
+
 def by_sentence(text: str) -> str:
     """The text with each of its sentences on a line of its own."""
     return "\n".join(_SENTENCE.split(text))
 
 
-def squeeze(text: str) -> str:
+def squeeze(text: str, most_chars: int = _LINE_CHARS) -> str:
     """One line of bounded length."""
     line = " ".join(text.split())
-    return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
+    return line if len(line) <= most_chars else line[: most_chars - 1] + "…"
 
 
 def tool_label(name: str) -> str:
@@ -89,6 +123,24 @@ def command_in(arguments: Mapping[str, object]) -> str:
     if isinstance(command, list):
         command = " ".join(str(word) for word in command)
     return command.strip() if isinstance(command, str) else ""
+
+
+def tries_of(call: ToolCallPart) -> frozenset[str]:
+    """What a call tries, such as `mix test`: where a later call does the same and ends well, it is resolved. Empty for
+    a call that only looks at something."""
+    arguments = arguments_of(call)
+    if any(name in arguments for name in REPLACED):
+        path = next((value for name in ("file_path", "path") if isinstance(value := arguments.get(name), str)), "")
+        return frozenset({path} if path else ())
+    tried: set[str] = set()
+    for part in _CHAINED.split(command_in(arguments)[:_LINE_CHARS]):
+        words = [word for word in part.split() if not _ASSIGNED.match(word)]
+        while words and words[0] in _RUNNERS:
+            words = words[1:]
+        if words and words[0].rpartition("/")[2] not in _LOOKING:
+            plain = [word for word in words[1:] if not word.startswith("-")]
+            tried.add(" ".join([words[0].rpartition("/")[2], *plain[:1]]))
+    return frozenset(tried)
 
 
 def has_failed(lines: Sequence[str], *, is_command: bool) -> bool:

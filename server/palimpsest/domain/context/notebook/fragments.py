@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, is_name, names_in
+from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, is_name, names_in, unescaped
 
 DECLARES: Final = re.compile(
     r"\b(def|class|function|func|fn|interface|type|struct|enum|module|defmodule|export|import|const|describe|it|test"
@@ -69,7 +69,7 @@ def pieces_of(text: str) -> list[tuple[str, dict[str, str]]]:
     seen: set[str] = set()
     if len(text) > READ_CHARS:
         text = f"{text[: READ_CHARS // 2]}\n{text[-READ_CHARS // 2 :]}"
-    for raw in text.splitlines():
+    for raw in _lines_of(text):
         line = " ".join(_LINE_NUMBER.sub("", raw[:_LINE_CHARS], count=1).split())
         if len(line) < _SHORTEST_LINE or line in seen:
             continue
@@ -82,6 +82,15 @@ def pieces_of(text: str) -> list[tuple[str, dict[str, str]]]:
         if len(found) > 12 * MOST_FRAGMENTS:
             break
     return found
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """The lines of a text, and of a long one that quotes a text the lines of that."""
+    for raw in text.splitlines():
+        if len(raw) > _FRAGMENT_CHARS and "\\" in raw[:_LINE_CHARS]:
+            yield from unescaped(raw[:_LINE_CHARS]).splitlines()
+        else:
+            yield raw
 
 
 def best_of(found: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
@@ -122,7 +131,12 @@ def _around_names(line: str) -> list[str]:
             spans[-1][1] = after
         else:
             spans.append([first, after])
-    return [line[first:after].strip() for first, after in spans[:_MOST_STRETCHES]]
+    return [_stretch(line, first, after, borders) for first, after in spans[:_MOST_STRETCHES]]
+
+
+def _stretch(line: str, first: int, after: int, borders: Sequence[int]) -> str:
+    """With an ellipsis where it ends within a clause. Its beginning needs none."""
+    return line[first:after].strip().rstrip(_ENDS) + ("" if after in borders else "…")
 
 
 def _nearest(index: int, borders: Sequence[int]) -> int:

@@ -19,6 +19,8 @@ WORD: Final = re.compile(r"[^\W\d_]{2,}")
 READ_CHARS: Final = 60_000
 """Of one text: the characters that are read for names; of a longer text, half from each end."""
 
+_ESCAPE: Final = re.compile(r"((?<![A-Za-z])[A-Z]:(?:\\{1,2}[^\\\s\"']+)+)|\\+([nrt\"])")
+"""A path of Windows, or an escape of a quoted text, of one that quotes another as well."""
 _SHORTEST, _LONGEST = 4, 120
 """Characters of a key."""
 _TAG = re.compile(r"</[\w.-]+>?|<!?[\w.-]+(?=[\s>/])")
@@ -31,6 +33,13 @@ def key(name: str) -> str:
     return name.strip("./-").lower()
 
 
+def unescaped(text: str) -> str:
+    """The text with line breaks where a quoted text in it has escapes for them, so that no escape joins a name."""
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: match[1] or {"t": " ", '"': '"'}.get(match[2], "\n"), text)
+
+
 def is_name(name: str) -> bool:
     """Whether a match of `NAME` is long enough to name something, and short enough to be no data."""
     return _SHORTEST <= len(key(name)) <= _LONGEST
@@ -41,6 +50,7 @@ def names_in(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if len(text) > READ_CHARS:
         text = f"{text[: READ_CHARS // 2]}\n{text[-READ_CHARS // 2 :]}"
+    text = unescaped(text)
     for name in NAME.findall(_TAG.sub(" ", text) if "<" in text else text):
         if is_name(name):
             found.setdefault(key(name), name)
@@ -49,7 +59,7 @@ def names_in(text: str) -> dict[str, str]:
 
 def n_words(text: str) -> int:
     """How many words a text has beside its names."""
-    return len(WORD.findall(NAME.sub(" ", text)))
+    return len(WORD.findall(NAME.sub(" ", unescaped(text))))
 
 
 def form_worth(folded: str) -> float:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from palimpsest.domain.context.notebook.entry import DONE, NAMED, SAID, USER_WROTE, Entry, Sentence
+from palimpsest.domain.context.notebook.entry import DETAILS, DONE, NAMED, SAID, USER_WROTE, Entry, Sentence
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, names_in
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
@@ -20,6 +20,7 @@ from palimpsest.domain.messages import MessageId, Role
 
 _LINE = re.compile(r"- \[([0-9]{1,18})\] (.*)")
 _RESULT = re.compile(r"  → (?:\[([0-9]{1,18})\] )?(.*)")
+_DETAIL = re.compile(r"\[([0-9]{1,18})\] (.*)")
 _ALSO = re.compile(r"(?:also|names) (.*)")
 
 
@@ -61,6 +62,11 @@ def read_back(text: str, start: MessageId, end: MessageId, count: CountText) -> 
                 text = match[2].removeprefix(f"{USER_WROTE}: ")
                 found[call].role = Role.USER if text != match[2] else found[call].role
                 _take(found[call], text, count)
+        elif heading == DETAILS and (match := _DETAIL.fullmatch(line)):
+            if start <= (id := MessageId(int(match[1]))) < end:
+                text = match[2].removeprefix(f"{USER_WROTE}: ")
+                found[id].role = Role.USER if text != match[2] else found[id].role
+                _take(found[id], text, count)
         elif heading == DONE and call is not None and (match := _RESULT.fullmatch(line)):
             id = MessageId(int(match[1])) if match[1] else MessageId(call + 1)
             if call < id < end and (id not in found or found[id].answers == call):

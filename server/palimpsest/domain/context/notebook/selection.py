@@ -5,7 +5,8 @@ same message behind it. What a candidate adds only falls while others are chosen
 at all again (a lazy heap); a candidate whose line became cheaper meanwhile is found a little late.
 
 A line is of one message, so whatever stands in it is true of each name in it. The result of a call stands below the
-call, behind an arrow.
+call, behind an arrow. What a person reads comes first: calls, outcomes, sentences, a few declarations and names. The
+rest of the fragments and names of a message is its *detail*, which a page shows at its end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import USER_WROTE, Entry
+from palimpsest.domain.context.notebook.evidence import squeeze
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, shortened_path
 from palimpsest.domain.context.notebook.notebook import Notebook
@@ -32,6 +34,13 @@ _WORDS_FIRST: Final = 3
 """That a line says before bare names stand behind it."""
 _MOST_ALSO: Final = 30
 """Bare names behind one line."""
+_MOST_LINES_READ, _MOST_NAMES_READ = 2, 5
+"""Fragments of code or output, and bare names, of one message beside what a person reads; the rest is detail."""
+_WORDS_BESIDE: Final = 5
+"""Words beside which bare names say something."""
+_CUE_CHARS: Final = 50
+_DETAIL_TOKENS: Final = 6
+"""The frame of a detail."""
 _LEAST_MISSING: Final = 0.3
 """How badly a name must be told for a mention behind a line."""
 _ANSWERED_SHARE: Final = 0.2
@@ -55,6 +64,17 @@ class _Line:
     fragments: list[int] = field(default_factory=list)
     also: list[str] = field(default_factory=list)
     n_words: int = 0
+    has_detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The lines that were chosen, in the order of their messages."""
+
+    done: list[str]
+    """For reading."""
+    details: list[str]
+    """The rest, a line for each message."""
 
 
 @dataclass(slots=True)
@@ -72,6 +92,8 @@ class Selection:
     """How much each message counts; only these are chosen from."""
     above: tuple[str, ...] = ()
     """The user's words that stand above the lines: no line repeats a part of them."""
+    has_details: bool = False
+    """Whether what is not for reading stands apart, in the details."""
     _lines: dict[MessageId, _Line] = field(default_factory=dict)
     _paths: set[str] = field(default_factory=set)
     _worths: dict[str, float] = field(default_factory=dict)
@@ -83,7 +105,11 @@ class Selection:
     _also: float = 0.0
 
     def lines(self) -> list[str]:
-        """The chosen lines, in the order of their messages."""
+        """The chosen lines where nothing stands apart."""
+        return self.chosen().done
+
+    def chosen(self) -> Chosen:
+        """Chooses, once."""
         seen: set[str] = set()
         for id in self.weights:
             entry = self.book.entries[id]
@@ -155,7 +181,7 @@ class Selection:
         value, size = self._opening(entry) if entry.fragments else (0.0, 0.0)
         weight, found = self.weights[entry.id], []
         for place, fragment in enumerate(entry.fragments):
-            if entry.role is Role.USER and any(fragment.text in text for text in self.above):
+            if entry.role is Role.USER and any(fragment.text.rstrip("…") in text for text in self.above):
                 continue
             news = self._news(fragment.names, IN_LINE)
             if fragment.weight + news >= _LEAST_NEWS:
@@ -186,6 +212,7 @@ class Selection:
             self._also += size
             line.also.append(self.book.shown(name))
             self._tell((name,), _ALSO)
+            self._begin_detail(entry, line)
 
     def _consider_head(self, entry: Entry, expected: float) -> None:
         if entry.id in self._lines:
@@ -219,6 +246,7 @@ class Selection:
         level = self._level(entry, fragment)
         line = self._lines.get(entry.id) or self._open(entry)
         line.fragments.append(place)
+        self._begin_detail(entry, line)
         self._tell(fragment.names, level)
         self._say(entry, line, fragment.n_words)
         return True
@@ -246,35 +274,89 @@ class Selection:
                 density = self._worth(name) * missing * self.weights[entry.id] / self.book.name_tokens(name)
                 heapq.heappush(self._heap, (-density, -entry.id, _NAMES + place))
 
-    def _rendered(self) -> list[str]:
-        lines: list[str] = []
+    def _begin_detail(self, entry: Entry, line: _Line) -> None:
+        if self.has_details and not line.has_detail and any(self._apart(entry, line)):
+            line.has_detail = True
+            self._used += _DETAIL_TOKENS
+
+    def _apart(self, entry: Entry, line: _Line) -> tuple[list[int], list[str]]:
+        """The places of the fragments and the names of a line that are detail. Of a file that was read, and of what the
+        user wrote, only declarations are for reading; of all else, declarations first."""
+        lines = [place for place in sorted(line.fragments) if entry.fragments[place].kind is Kind.LINE]
+        if entry.role is Role.USER:
+            return lines, line.also
+        declared = [place for place in lines if entry.fragments[place].weight > 0.0]
+        others = [] if entry.role is Role.TOOL and entry.path else [place for place in lines if place not in declared]
+        read = [*declared, *others][:_MOST_LINES_READ]
+
+        def n_words_of(places: list[int]) -> int:
+            return sum(entry.fragments[place].n_words for place in places)
+
+        told = n_words(entry.head) + sum(
+            each.n_words for place in line.fragments if (each := entry.fragments[place]).kind is not Kind.LINE
+        )
+        n_read = n_words_of(read)
+        is_split = len(lines) > len(read) or len(line.also) > _MOST_NAMES_READ
+        if is_split and min(told + n_read, n_words_of(lines) - n_read) < _WORDS_BESIDE:
+            read = []
+        n_names = _MOST_NAMES_READ if not is_split or told + n_words_of(read) >= _WORDS_BESIDE else 0
+        return [place for place in lines if place not in read], line.also[n_names:]
+
+    def _rendered(self) -> Chosen:
+        done: list[str] = []
+        details: list[str] = []
         shown: set[str] = set()
         below: dict[MessageId, list[Entry]] = defaultdict(list)
         for id in sorted(self._lines):
-            if (call := self._call_of(self.book.entries[id])) is not None:
-                below[call.id].append(self.book.entries[id])
+            entry = self.book.entries[id]
+            if (call := self._call_of(entry)) is not None:
+                below[call.id].append(entry)
+            if self.has_details and (detail := self._detail(entry)):
+                details.append(f"[{id}] {detail}")
         for id in sorted(self._lines):
             entry = self.book.entries[id]
             if self._call_of(entry) is not None:
                 continue
-            lines.append(f"- [{id}] {self._text(entry, shown)}")
+            if text := self._text(entry, shown):
+                done.append(f"- [{id}] {text}")
             for result in below[id]:
-                whose = "" if result.id == id + 1 else f"[{result.id}] "
-                lines.append(f"  → {whose}{self._text(result, shown)}")
-        return lines
+                if text := self._text(result, shown):
+                    done.append(f"  → {'' if result.id == id + 1 else f'[{result.id}] '}{text}")
+        return Chosen(done, details)
+
+    def _detail(self, entry: Entry) -> str:
+        line = self._lines[entry.id]
+        places, also = self._apart(entry, line)
+        if not places and not also:
+            return ""
+        head = f"{USER_WROTE}: " if entry.role is Role.USER else ""
+        if also and sum(entry.fragments[place].n_words for place in places) < _WORDS_BESIDE:
+            head += self._cue(entry, line)
+        return head + _joined([entry.fragments[place].text for place in places], also)
+
+    def _cue(self, entry: Entry, line: _Line) -> str:
+        """A few words that say what names belong to, where no fragment beside them does."""
+        told = [each for place in sorted(line.fragments) if (each := entry.fragments[place]).kind is not Kind.LINE]
+        cues = [squeeze(text, _CUE_CHARS) for text in (entry.head, *(each.text for each in told)) if text]
+        return f"({max(cues, key=n_words)}) " if cues else ""
 
     def _text(self, entry: Entry, shown: set[str]) -> str:
         line = self._lines[entry.id]
-        chosen = [entry.fragments[place] for place in sorted(line.fragments)]
-        head = USER_WROTE if entry.role is Role.USER else entry.head
+        apart, also_apart = self._apart(entry, line) if self.has_details else ([], [])
+        chosen = [entry.fragments[place] for place in sorted(line.fragments) if place not in apart]
+        head = USER_WROTE if entry.role is Role.USER and not self.has_details else entry.head
         if entry.path and entry.head:
             if entry.path in shown:
                 head = head.replace(entry.path, shortened_path(entry.path))
             shown.add(entry.path)
         said = " ".join(each.text for each in chosen if each.kind is Kind.SAID)
-        rest = [each.text for each in chosen if each.kind is not Kind.SAID]
-        if line.also:
-            rest.append(f"{'also' if rest or said else 'names'} {', '.join(line.also)}")
-        body = " · ".join(rest)
+        also = line.also[: len(line.also) - len(also_apart)]
+        body = _joined([each.text for each in chosen if each.kind is not Kind.SAID], also, is_alone=not said)
         done = f"{head}{': ' if head and body else ''}{body}"
         return f"{said}{' | ' if said and done else ''}{done}"
+
+
+def _joined(texts: list[str], also: list[str], *, is_alone: bool = True) -> str:
+    """Fragments with a dot between them, and bare names behind."""
+    names = [f"{'also' if texts or not is_alone else 'names'} {', '.join(also)}"] if also else []
+    return " · ".join([*texts, *names])

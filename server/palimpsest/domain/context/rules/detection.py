@@ -25,7 +25,7 @@ from palimpsest.domain.context.rules.sentence_parts import LONG_TEXT, typed_sent
 from palimpsest.domain.context.rules.withdrawals import withdrawals
 from palimpsest.domain.messages import Content, Role, TextPart
 
-_FORMS_VERSION: Final = 14
+_FORMS_VERSION: Final = 15
 """To be raised when the code reads any message in another way than before."""
 _SURELY_NOT: Final = -3.0
 """Log odds up to which the words of a sentence overrule a form that is just enough."""
@@ -106,6 +106,8 @@ def _read(typed: tuple[str, ...]) -> Rulings:
     for text, start, malus in said:
         judged = _judge(text, _LANGUAGES_OF_A_PASTE if malus else None, in_task=in_task)
         best, surplus = judged.best, judged.score - malus - ENOUGH
+        if best.asks_for_thought:
+            continue
         is_rule = surplus > 0 or (surplus == 0 and judged.may_rule)
         taken = _taken_back(message, text, start, judged.readings, is_rule=is_rule)
         may_be = not (is_rule or best.is_sweeping) and all(each.drops for each in taken)

@@ -267,6 +267,10 @@ ENGLISH: Final = Forms(
         r"|it)\b(?=\s*(?:[,.:;!\u2013\u2014-]|$))|(?:i(?:'ve)? )?changed my mind\b(?! (?:on|about|regarding)\b)"
         r"|change of plans?\b"
     ),
+    thought=form(
+        r"(?:ultra ?think|think (?:(?:super|really|very|extra|more|long and|this) ?)*(?:hard|harder|deeply|deeper"
+        r"|carefully|thoroughly)|reflect (?:further|again|more))\b"
+    ),
     sweeping=_SWEEPING,
     passed_on=_PASSED_ON,
     said_myself=_SAID_MYSELF,

@@ -217,6 +217,8 @@ class Forms:
     """The clause takes back the rule that its words are about."""
     unnamed: Form = NOTHING
     """The clause takes back what was said just before and does not name it."""
+    thought: Form = NOTHING
+    """An order to think well about what is asked now."""
     sweeping: Form = NOTHING
     """Anywhere: the sentence waves away everything and names no subject, so it takes back nothing."""
     passed_on: Form = NOTHING

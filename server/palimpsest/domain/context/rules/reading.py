@@ -79,6 +79,11 @@ class Reading:
         return self.forms.sweeping.search(self.text) is not None
 
     @property
+    def asks_for_thought(self) -> bool:
+        """The sentence asks to think well, for this once."""
+        return self.forms.thought.match(self.bare) is not None and self.forms.scope.search(self.text) is None
+
+    @property
     def is_changing(self) -> bool:
         """The sentence says that it replaces something, or gives a choice up."""
         return self.forms.change.search(self.text) is not None or any(
