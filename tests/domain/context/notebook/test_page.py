@@ -265,6 +265,13 @@ def test_what_is_for_looking_up_comes_last() -> None:
     assert len([line for line in below(text, DONE) if "def part_" in line]) <= 1
 
 
+def test_no_name_is_listed_behind_a_text_that_holds_it() -> None:
+    names = [f"part_{n}.sort_by" for n in range(20)]
+    steps = called("run", f"4 of the parts were sorted: {', '.join(names)}", command="sort parts")
+    text = page_of([said("They are sorted now."), *steps])
+    assert max(text.count(name) for name in names) == 1
+
+
 @pytest.mark.parametrize(
     ("later", "is_open"),
     [

@@ -13,6 +13,7 @@ from tests.domain.pages import notebook_of
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.context.notebook.page import page
+from palimpsest.domain.context.notebook.read_back import read_back
 from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.messages import Content, MessageId, Role, TextPart, ToolCallPart, tool_result, user_message
 
@@ -134,3 +135,12 @@ def test_a_rule_that_quotes_a_page_is_no_page() -> None:
     book = Notebook(count_bytes)
     book.read_back(text, MessageId(0), MessageId(9))
     assert list(book.entries) == [4]
+
+
+def test_what_is_for_looking_up_is_read_back_with_its_message() -> None:
+    text = (
+        "## Lines and names, by message\n[3] def read_block(job): the next one · also skip_block\n[9] names other_block"
+    )
+    ((entry, names),) = read_back(text, MessageId(0), MessageId(5), count_bytes)
+    assert (entry.id, [fragment.text for fragment in entry.fragments]) == (3, ["def read_block(job): the next one"])
+    assert list(names.values()) == ["read_block", "skip_block"]

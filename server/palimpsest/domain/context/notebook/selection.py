@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import USER_WROTE, Entry
-from palimpsest.domain.context.notebook.evidence import squeeze
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
-from palimpsest.domain.context.notebook.names import n_words, shortened_path
+from palimpsest.domain.context.notebook.names import key, n_words, names_in, shortened_path
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.messages import MessageId, Role
 
@@ -38,7 +37,7 @@ _MOST_LINES_READ, _MOST_NAMES_READ = 2, 5
 """Fragments of code or output, and bare names, of one message beside what a person reads; the rest is detail."""
 _WORDS_BESIDE: Final = 5
 """Words beside which bare names say something."""
-_CUE_CHARS: Final = 50
+_CUE_CHARS: Final = 100
 _DETAIL_TOKENS: Final = 6
 """The frame of a detail."""
 _LEAST_MISSING: Final = 0.3
@@ -337,8 +336,8 @@ class Selection:
     def _cue(self, entry: Entry, line: _Line) -> str:
         """A few words that say what names belong to, where no fragment beside them does."""
         told = [each for place in sorted(line.fragments) if (each := entry.fragments[place]).kind is not Kind.LINE]
-        cues = [squeeze(text, _CUE_CHARS) for text in (entry.head, *(each.text for each in told)) if text]
-        return f"({max(cues, key=n_words)}) " if cues else ""
+        cues = [cue for text in (*(each.text for each in told), entry.head) if (cue := _beginning(text))]
+        return f"({min(cues, key=lambda cue: (n_words(cue) < _WORDS_BESIDE, len(cue)))}) " if cues else ""
 
     def _text(self, entry: Entry, shown: set[str]) -> str:
         line = self._lines[entry.id]
@@ -357,6 +356,18 @@ class Selection:
 
 
 def _joined(texts: list[str], also: list[str], *, is_alone: bool = True) -> str:
-    """Fragments with a dot between them, and bare names behind."""
+    """Fragments with a dot between them, and behind them the bare names that none of them holds."""
+    held = names_in("\n".join(texts)) if also else {}
+    also = [name for name in also if key(name) not in held]
     names = [f"{'also' if texts or not is_alone else 'names'} {', '.join(also)}"] if also else []
     return " · ".join([*texts, *names])
+
+
+def _beginning(text: str) -> str:
+    """The first words of a text, so many that they say something, if it has as many within some characters."""
+    words = text.split()
+    for n in range(1, len(words)):
+        cue = " ".join(words[:n])
+        if n_words(cue) >= _WORDS_BESIDE or len(cue) > _CUE_CHARS:
+            return f"{cue}…"
+    return text
