@@ -14,6 +14,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.folder.folders import Folders
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.repository_facts import FactsPlan, RepositoryFacts
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import sources as fact_sources
@@ -41,7 +42,7 @@ class Checkout:
 
     async def plan(self) -> FactsPlan:
         shared = await self.shared()
-        return await shared.plan(await shared.sharing.team(self.team.name))
+        return await shared.plan(await publication.team(shared.sharing, self.team.name))
 
     async def share(self, choice: str | None = None) -> None:
         await (await self.shared()).share(await self.plan(), choice)

@@ -18,6 +18,7 @@ from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.maintenance.health import examine
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.conversation import message_log
 from palimpsest.storage.maintenance.health import Verdict
@@ -82,8 +83,8 @@ async def share(machines: list[Machine], team: TestTeam) -> ConversationId:
     """A conversation of a question and an answer, which both have."""
     ann, bob = machines
     await ann.ask("Where does the heron stand?", "In the reeds.")
-    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
-    bob.bench.conversation_id = await bob.sharing.open(team.id, at)
+    at = await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
+    bob.bench.conversation_id = await publication.open_shared(bob.sharing, team.id, at)
     return at
 
 

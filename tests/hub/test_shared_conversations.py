@@ -16,6 +16,7 @@ from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.sharing.log import EntryKind, NewEntry
 from palimpsest.services.events import MovedApart
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.following import Following
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
@@ -165,13 +166,13 @@ async def test_a_purge_reaches_the_other_and_the_hub(machines: list[Machine], te
 async def test_what_holds_a_secret_is_shared_as_a_copy(machines: list[Machine], team: TestTeam) -> None:
     ann, bob = machines
     await ann.ask("The key is AKIAIOSFODNN7EXAMPL2, in /home/ann/heron/keys.", "I see.")
-    plan = await ann.sharing.plan(ann.bench.conversation_id, team.id)
+    plan = await publication.plan(ann.sharing, ann.bench.conversation_id, team.id)
     assert (plan.cleaned, plan.is_copy) == ((MessageId(0),), True)
     assert {each.id for each in plan.readers} == set(team.ids.values())
-    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
+    at = await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
     assert at != ann.bench.conversation_id
     assert "AKIA" in (await ann.texts())[0]
-    await bob.sharing.open(team.id, at)
+    await publication.open_shared(bob.sharing, team.id, at)
     assert (await bob.texts(at))[0] == "The key is [redacted: AWS access key], in ./keys."
 
 
@@ -179,13 +180,13 @@ async def test_what_is_unshared_stays_where_it_is(machines: list[Machine], team:
     ann, bob = machines
     at = await share(machines, team)
     with pytest.raises(HubFailed):
-        await bob.sharing.unshare(at)
-    await ann.sharing.unshare(at)
+        await publication.unshare(bob.sharing, at)
+    await publication.unshare(ann.sharing, at)
     await bob.sharing.pull(at)
     assert await bob.bench.store.read(shared.standing, at) is None
     assert await bob.ask("Mine alone now?", "Yes.") == "committed"
     with pytest.raises(InvalidRequest):
-        await bob.sharing.members(at)
+        await publication.members(bob.sharing, at)
 
 
 async def test_summaries_of_a_shared_conversation_are_the_same_everywhere(
@@ -234,7 +235,7 @@ async def test_whoever_goes_on_in_what_is_shared_no_longer_has_it_alone(
     ann, bob = machines
     at = await share(machines, team)
     await ann.settle()
-    await ann.sharing.unshare(at)
+    await publication.unshare(ann.sharing, at)
     assert await bob.ask("Mine now?", "Yes.") == "committed"
     assert await bob.bench.store.read(shared.standing, at) is None
 
@@ -245,7 +246,7 @@ async def test_the_watch_notices_that_a_conversation_is_shared_no_longer(
     ann, bob = machines
     at = await share(machines, team)
     await ann.settle()
-    await ann.sharing.unshare(at)
+    await publication.unshare(ann.sharing, at)
     await Watch(bob.sharing, 1.0).look()
     assert await bob.bench.store.read(shared.standing, at) is None
 

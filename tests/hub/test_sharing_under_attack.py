@@ -20,6 +20,7 @@ from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
@@ -55,16 +56,16 @@ async def test_a_purge_reaches_what_shared_forks_made_of_the_messages(machines: 
     await ann.ask("The heron is called Xanthippe in src/heron.py, never write Socrates.", "A name. " * 200)
     for n in range(6):
         await ann.ask(f"Question {n} about src/pump_{n}.py?", f"The pump_{n} is on. " * 60)
-    await ann.sharing.share(at, team.id)
+    await publication.share(ann.sharing, at, team.id)
     fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
     ann.bench.conversation_id = fork
     await ann.ask("In the fork?", "Yes, in it. " * 30)
-    await ann.sharing.share(fork, team.id)
+    await publication.share(ann.sharing, fork, team.id)
     await ann.bench.session.conversations.summarize(fork, (MessageId(0), MessageId(14)))
     await ann.settle()
     await ann.sharing.reconcile(fork)
     assert "Xanthippe" in await hub_texts(ann, team, fork)
-    await bob.sharing.open(team.id, fork)
+    await publication.open_shared(bob.sharing, team.id, fork)
     await ann.purge(at, 0, 2)
     await ann.sharing.reconcile(fork)
     assert "Xanthippe" not in await hub_texts(ann, team, at) + await hub_texts(ann, team, fork)
@@ -85,7 +86,7 @@ async def test_a_purge_by_way_of_a_fork_reaches_the_hub(
     at = await share(machines, team)
     fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
     if is_fork_shared:
-        await ann.sharing.share(fork, team.id)
+        await publication.share(ann.sharing, fork, team.id)
     await ann.purge(fork, 0, 2)
     assert await ann.texts(at) == ["", ""]
     assert "reeds" not in await hub_texts(ann, team, at)
@@ -98,8 +99,8 @@ async def test_a_purge_waits_for_who_writes_in_a_fork(machines: list[Machine], t
     ann, bob = machines
     at = await share(machines, team)
     fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
-    await ann.sharing.share(fork, team.id)
-    bob.bench.conversation_id = await bob.sharing.open(team.id, fork)
+    await publication.share(ann.sharing, fork, team.id)
+    bob.bench.conversation_id = await publication.open_shared(bob.sharing, team.id, fork)
     gate = asyncio.Event()
     bob.bench.provider.replies.append([gate, *says("Late.")])
     running = await bob.bench.session.turns.start(fork, "r", user_message("Slow?"))
@@ -120,12 +121,12 @@ async def test_a_fork_that_is_shared_later_begins_with_the_purges(machines: list
     await ann.ask("The heron is called Xanthippe.", "A fine name. " * 100)
     for n in range(4):
         await ann.ask(f"Question {n} about src/pump_{n}.py?", f"The pump_{n} is on. " * 60)
-    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
-    await bob.sharing.open(team.id, at)
+    at = await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
+    await publication.open_shared(bob.sharing, team.id, at)
     fork = (await bob.bench.session.conversations.fork(at, None, "f")).id
     await bob.bench.session.conversations.summarize(fork, (MessageId(0), MessageId(8)))
     await ann.purge(at, 0, 2)
-    await bob.sharing.share(fork, team.id)
+    await publication.share(bob.sharing, fork, team.id)
     assert "Xanthippe" not in await hub_texts(bob, team, fork)
     assert "" in await bob.texts(at)
 
@@ -133,8 +134,8 @@ async def test_a_fork_that_is_shared_later_begins_with_the_purges(machines: list
 async def test_titles_made_of_purged_words_go_everywhere(machines: list[Machine], team: TestTeam) -> None:
     ann, bob = machines
     await ann.ask("In /home/ann/heron/xanthippe/a.py something about the secret project stands", "I see.")
-    at = await ann.sharing.share(ann.bench.conversation_id, team.id)
-    await bob.sharing.open(team.id, at)
+    at = await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
+    await publication.open_shared(bob.sharing, team.id, at)
     await ann.purge(at, 0, 2)
     for machine in (ann, bob, ann):
         await Watch(machine.sharing, 1).look()
@@ -327,11 +328,11 @@ async def test_results_that_are_not_shared_are_read_by_the_model_here(
     bench.provider.replies += [calls(("1", "look", "{}")), says("Found.")]
     try:
         assert await bench.ask("Which port?") == "committed"
-        assert await sharing.share(at, team.id) == at
+        assert await publication.share(sharing, at, team.id) == at
         bench.provider.replies += [calls(("2", "look", "{}")), says("Found again.")]
         assert await bench.ask("Which port now?") == "committed"
         assert "4711" in str(bench.provider.seen[-1])
-        bob.bench.conversation_id = await bob.sharing.open(team.id, at)
+        bob.bench.conversation_id = await publication.open_shared(bob.sharing, team.id, at)
         await asyncio.gather(*list(sharing.closing.values()))
         assert await bob.ask("And his?", "His.") == "committed"
         seen = bob.bench.provider.seen[-1].messages
@@ -356,7 +357,7 @@ async def test_what_is_said_while_a_conversation_is_shared_waits(machines: list[
             await ann.ask("And?", "In /home/ann/heron/x.")
 
     ann.sharing.hub.share = slow  # type: ignore[method-assign, assignment]
-    got = await ann.sharing.share(at, team.id)
+    got = await publication.share(ann.sharing, at, team.id)
     assert not await ann.sharing.has_unpushed(got)
 
 

@@ -16,6 +16,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
+from palimpsest.services.sharing import publication
 from palimpsest.services.turns.shared_turn import Frames
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sql import execute
@@ -55,7 +56,7 @@ async def heard(lab: Lab, team: TestTeam, sent: Sent, tmp_path: Path) -> AsyncIt
         ann.sharing.hub = Hub(relay.way(lab.gate.name, lab.gate.password), token=team.tokens["ann"])
         stack.push_async_callback(ann.sharing.hub.aclose)
         await ann.ask("Where does the heron stand?", "In the reeds.")
-        await ann.sharing.share(ann.bench.conversation_id, team.id)
+        await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
         assert sent.has("In the reeds.")
         yield ann
 

@@ -18,6 +18,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.sharing.log import FORMAT, EntryKind, NewEntry
 from palimpsest.domain.turns.journal import EventType
 from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.sharing import publication
 from palimpsest_hub.errors import HubRefused
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _MOST_CONVERSATIONS: Final = 6
 async def _share(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     """The others open it at once, mostly."""
     assert session.sharing is not None
-    shared = await session.sharing.share(at, TEAM)
+    shared = await publication.share(session.sharing, at, TEAM)
     _know(world, shared)
     v = op.chance("others")
     for root in world.homes:
@@ -47,7 +48,7 @@ def _know(world: World, at: ConversationId) -> None:
 async def _take_in(world: World, request: Request, at: ConversationId) -> None:
     session = await world.open_folder(request.server)
     assert session.sharing is not None
-    await session.sharing.open(TEAM, at)
+    await publication.open_shared(session.sharing, TEAM, at)
 
 
 def _open(world: World, op: Op) -> None:
@@ -56,9 +57,9 @@ def _open(world: World, op: Op) -> None:
     async def carry_out(request: Request) -> None:
         session = await world.open_folder(request.server)
         assert session.sharing is not None
-        if offered := await session.sharing.offered(TEAM):
+        if offered := await publication.offered(session.sharing, TEAM):
             found = offered[op.b % len(offered)]
-            _know(world, await session.sharing.open(TEAM, ConversationId(found.id)))
+            _know(world, await publication.open_shared(session.sharing, TEAM, ConversationId(found.id)))
 
     world.request(op.kind, server_of(world, op), carry_out)
 
@@ -66,7 +67,7 @@ def _open(world: World, op: Op) -> None:
 async def _unshare(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
     assert session.sharing is not None
     if op.b % 2:
-        await session.sharing.unshare(at)
+        await publication.unshare(session.sharing, at)
 
 
 async def _pull(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:

@@ -9,6 +9,7 @@ from palimpsest.lsp.places import folder_uri
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_conversation, to_writer
 from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.sharing import publication
 from palimpsest.wire.areas.conversations import ConversationInfo
 from palimpsest.wire.areas.sharing import (
     HubState,
@@ -55,11 +56,11 @@ async def share(ls: PalimpsestServer, params: ShareParams) -> ShareResult:
     sharing, conversation_id = session.folder.sharing.require(), ConversationId(params.conversation_id)
     from palimpsest.services.sharing.dry_run import dry_run
 
-    team = await sharing.team(params.team or session.settings.hub.team)
+    team = await publication.team(sharing, params.team or session.settings.hub.team)
     tried = await dry_run(sharing, conversation_id, team.id)
     done: ConversationInfo | None = None
     if params.confirm:
-        done = await _info(session, await sharing.share(conversation_id, team.id))
+        done = await _info(session, await publication.share(sharing, conversation_id, team.id))
     me = await sharing.me()
     return ShareResult(
         team=team.name,
@@ -77,7 +78,7 @@ async def share(ls: PalimpsestServer, params: ShareParams) -> ShareResult:
 
 async def unshare(ls: PalimpsestServer, params: UnshareParams) -> ConversationInfo:
     session = await ls.session_of(params.conversation_id)
-    await session.folder.sharing.require().unshare(ConversationId(params.conversation_id))
+    await publication.unshare(session.folder.sharing.require(), ConversationId(params.conversation_id))
     return await _info(session, ConversationId(params.conversation_id))
 
 
@@ -86,7 +87,7 @@ async def list_shared(ls: PalimpsestServer, params: ListSharedParams) -> ListSha
     sharing = session.folder.sharing.require()
     from palimpsest.services.sharing.offers import offers
 
-    team = await sharing.team(params.team or session.settings.hub.team)
+    team = await publication.team(sharing, params.team or session.settings.hub.team)
     headers = [
         SharedHeader(
             conversation_id=each.header.id,
@@ -106,8 +107,8 @@ async def list_shared(ls: PalimpsestServer, params: ListSharedParams) -> ListSha
 async def open_shared(ls: PalimpsestServer, params: OpenSharedParams) -> ConversationInfo:
     session = await ls.session(params.folder)
     sharing = session.folder.sharing.require()
-    team = await sharing.team(params.team or session.settings.hub.team)
-    return await _info(session, await sharing.open(team.id, ConversationId(params.conversation_id)))
+    team = await publication.team(sharing, params.team or session.settings.hub.team)
+    return await _info(session, await publication.open_shared(sharing, team.id, ConversationId(params.conversation_id)))
 
 
 async def members(ls: PalimpsestServer, params: MembersParams) -> MembersResult:

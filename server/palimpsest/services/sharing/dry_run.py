@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from palimpsest.domain.messages import ConversationId, MessageId, ToolResultPart
 from palimpsest.domain.sharing.removals import files_named, kinds_taken_out
 from palimpsest.domain.transfer.conversation import Transfer
-from palimpsest.services.sharing.sharing import Plan, Sharing
+from palimpsest.services.sharing import publication
+from palimpsest.services.sharing.publication import Plan
+from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.lifecycle import transfer as transfers
 
 
@@ -28,7 +30,7 @@ class DryRun:
 
 async def dry_run(sharing: Sharing, conversation_id: ConversationId, team: str) -> DryRun:
     """Raises NotFound, HubIsAway, HubFailed."""
-    plan = await sharing.plan(conversation_id, team)
+    plan = await publication.plan(sharing, conversation_id, team)
     transfer = await sharing.store.read(transfers.read, conversation_id)
     return await asyncio.to_thread(_look_through, sharing, plan, transfer)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from palimpsest.domain.sharing.log import SharedConversation
 from palimpsest.domain.sharing.status import Writing
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.conversation import conversations
@@ -29,7 +30,7 @@ class Offer:
 
 async def offers(sharing: Sharing, team: str) -> list[Offer]:
     """Those shared now, the last changed first. Raises HubIsAway, HubFailed."""
-    found = await sharing.offered(team)
+    found = await publication.offered(sharing, team)
     with told():
         names = {each.id: each.name for each in await sharing.hub.members(team)}
         updated = await sharing.hub.updated(team)

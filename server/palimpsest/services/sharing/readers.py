@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from palimpsest.domain.messages import ConversationId
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
@@ -42,9 +43,9 @@ class Readers:
 
 async def readers_of(sharing: Sharing, conversation_id: ConversationId) -> Readers:
     """Raises InvalidRequest for a conversation that is not shared, HubIsAway, HubFailed."""
-    members = await sharing.members(conversation_id)
+    members = await publication.members(sharing, conversation_id)
     names = {each.id: each.name for each in members}
-    replicas = await sharing.replicas(conversation_id)
+    replicas = await publication.replicas(sharing, conversation_id)
     own = await sharing.store_id()
     standing = await sharing.store.read(shared.standing, conversation_id)
     team = "" if standing is None else standing.team

@@ -18,6 +18,7 @@ from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.machine import utc_now
 from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.facts.folder_facts import FolderFacts
+from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import arriving_facts, outgoing_facts, shared_facts
@@ -82,7 +83,7 @@ class RepositoryFacts:
     async def plan(self, team: Team) -> FactsPlan:
         """Shares nothing. Raises InvalidRequest, HubIsAway, HubFailed."""
         identity = await self._identity()
-        readers = tuple(await self.sharing.readers(team.id))
+        readers = tuple(await publication.readers(self.sharing, team.id))
         with told():
             found = await self.sharing.hub.repositories(team.id)
         same = next((each for each in found if identity.is_same(each.root_commit, each.remote)), None)

@@ -14,20 +14,17 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest, NotFound, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.sharing.log import Entry, SharedConversation
-from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
-from palimpsest.services.sharing.copies import cannot_stay, clean_copy, to_clean
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
-from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.sharing import apart, arrivals, outgoing, shared
 from palimpsest.storage.sharing.arrivals import Diverged, TakenIn
 from palimpsest.storage.sharing.shared import Standing, Terms, Unsound
@@ -35,7 +32,7 @@ from palimpsest.storage.store import Store
 from palimpsest.storage.turns import turns
 from palimpsest_hub.client import LEASE_S, Hub
 from palimpsest_hub.errors import HubRefused, HubUnreachable
-from palimpsest_hub.records import Identity, Lease, Member, NewConversation, Replica, Team
+from palimpsest_hub.records import Identity, Lease
 
 log = logging.getLogger(__name__)
 
@@ -48,20 +45,6 @@ _ANOTHER_HUB: Final = (
 )
 _TRIES: Final = 5
 """How often a writer takes in what others wrote meanwhile, before it gives up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What sharing a conversation would do."""
-
-    readers: tuple[Member, ...]
-    n_messages: int
-    n_bytes: int
-    """Of text."""
-    cleaned: tuple[MessageId, ...]
-    """The messages that hold something which may not leave this machine: a secret of a known form, or a place here."""
-    is_copy: bool
-    """Whether a copy without that is shared, and the original stays as it is."""
 
 
 @dataclass(slots=True)
@@ -103,105 +86,6 @@ class Sharing:
         """The user's id in the hub. Raises HubIsAway, HubFailed."""
         with told():
             return await self.hub.me()
-
-    # Sharing
-
-    async def team(self, name: str | None) -> Team:
-        """The team of that name, or the only one. Raises InvalidRequest, HubIsAway, HubFailed."""
-        with told():
-            teams = await self.hub.teams()
-        found = [each for each in teams if name in (None, each.name)]
-        if len(found) == 1:
-            return found[0]
-        listed = ", ".join(each.name for each in teams) or "none"
-        if name is not None and not found:
-            raise InvalidRequest(f"You are in no team {name!r}. Your teams: {listed}. Change `hub.team`.")
-        raise InvalidRequest(f"Set `hub.team` to one of your teams: {listed}.")
-
-    async def readers(self, team: str) -> Sequence[Member]:
-        """The members of the team now."""
-        with told():
-            return [each for each in await self.hub.members(team) if each.role != "left"]
-
-    async def plan(self, conversation_id: ConversationId, team: str) -> Plan:
-        """Raises NotFound, HubIsAway, HubFailed."""
-        readers = tuple(await self.readers(team))
-        transfer = await self.store.read(transfers.read, conversation_id)
-        cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
-        n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
-        is_copy = bool(cleaned) or await self._must_be_copied(transfer, team)
-        return Plan(readers, len(transfer.messages), n_bytes, tuple(cleaned), is_copy)
-
-    async def share(self, conversation_id: ConversationId, team: str) -> ConversationId:
-        """Shares the conversation with the team, or a copy of it where the plan says so. Returns what is shared. Asking
-        again is safe. Raises NotFound, ConversationBusy, HubIsAway, HubFailed."""
-        if (standing := await self.store.read(shared.standing, conversation_id)) is not None:
-            if standing.team != team:
-                raise InvalidRequest("This conversation is shared with another team already. Share a fork of it.")
-            await self.reconcile(conversation_id)
-            return conversation_id
-        mine = await self._take_here(conversation_id, "sharing it")  # what is said meanwhile would not be cleaned
-        try:
-            at = await self._share(conversation_id, team)
-        finally:
-            await self.contexts.leases.release(mine, self._changed)
-        await self.reconcile(at)
-        self._changed(at)
-        return at
-
-    async def _share(self, conversation_id: ConversationId, team: str) -> ConversationId:
-        transfer = await self.store.read(transfers.read, conversation_id)
-        cleaned = await asyncio.to_thread(to_clean, transfer, self.terms.cleaner)
-        if cleaned or await self._must_be_copied(transfer, team):
-            copy = await asyncio.to_thread(clean_copy, transfer, self.terms.cleaner)
-            await self.store.run(transfers.write, copy, utc_now())
-            self._make_findable()
-            transfer = copy
-        header = transfer.header
-        title = self.terms.cleaner.text(header.title)[:300]
-        new = NewConversation(header.id, title, header.model, header.created_at, header.parent, header.fork_start)
-        with told():
-            await self.hub.share(team, new)
-            found = await self.hub.conversation(team, header.id)
-        await self.store.run(shared.attach, found, self.terms)
-        return header.id
-
-    async def unshare(self, conversation_id: ConversationId) -> None:
-        """Takes the text out of the hub. What other stores took in stays there."""
-        standing = await self._standing(conversation_id)
-        with told():
-            await self.hub.unshare(standing.team, conversation_id)
-        await self.store.run(shared.detach, conversation_id)
-        self._changed(conversation_id)
-
-    async def offered(self, team: str) -> Sequence[SharedConversation]:
-        """The conversations that are shared with the team now, the first created first."""
-        with told():
-            return [each for each in await self.hub.conversations(team) if not each.is_unshared]
-
-    async def open(self, team: str, conversation_id: ConversationId) -> ConversationId:
-        """Takes a shared conversation in, with those it was forked from."""
-        with told():
-            found = await self.hub.conversation(team, conversation_id)
-        if found.is_unshared:
-            raise NotFound("This conversation is not shared any more.")
-        if found.parent is not None and await self.store.read(shared.standing, ConversationId(found.parent)) is None:
-            await self.open(team, ConversationId(found.parent))
-        await self.store.run(shared.attach, found, self.terms)
-        await self.pull(conversation_id)
-        self._changed(conversation_id)
-        return conversation_id
-
-    async def members(self, conversation_id: ConversationId) -> Sequence[Member]:
-        standing = await self._standing(conversation_id)
-        with told():
-            return await self.hub.members(standing.team)
-
-    async def replicas(self, conversation_id: ConversationId) -> Sequence[Replica]:
-        """How far each store has come, this one included."""
-        standing = await self._standing(conversation_id)
-        with told():
-            return await self.hub.replicas(standing.team, conversation_id)
 
     # Taking in
 
@@ -257,7 +141,7 @@ class Sharing:
         def follow(taken: TakenIn) -> None:
             for each in taken.changed:
                 self.contexts.forget(each)
-                self._changed(each)
+                self.changed(each)
 
         writer = self.store.writer(utc_now())
         taken = await self.store.commit(lambda: arrivals.take_in(writer, conversation_id, entries), follow)
@@ -286,7 +170,7 @@ class Sharing:
         if found is not None and not found.is_unshared:
             return found
         await self.store.run(shared.detach, conversation_id)
-        self._changed(conversation_id)
+        self.changed(conversation_id)
         return None
 
     async def _move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
@@ -297,10 +181,10 @@ class Sharing:
             return fork
 
         fork = await self.store.run(move)
-        self._make_findable()
+        self.make_findable()
         self.contexts.forget(conversation_id)
-        self._changed(conversation_id)
-        self._changed(fork)
+        self.changed(conversation_id)
+        self.changed(fork)
         self.listeners.tell(MovedApart(conversation_id, fork, at))
 
     # Pushing
@@ -355,7 +239,7 @@ class Sharing:
         for _ in range(_TRIES):
             if (standing := await self.store.read(shared.standing, conversation_id)) is None:
                 return None
-            mine = await self._take_here(conversation_id, holder)
+            mine = await self.take_here(conversation_id, holder)
             theirs: Lease | None = None
             try:
                 theirs = await self._lease(standing, conversation_id, holder)
@@ -407,7 +291,7 @@ class Sharing:
             await self.store.run(shared.forget_intent, intent_id)
         return bool(intended)
 
-    async def _take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
+    async def take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
         """The store's own lease; given back at once when the caller was cancelled while it was being taken."""
 
         def take() -> tuple[HeldLease, bool]:
@@ -420,14 +304,14 @@ class Sharing:
         def hear(taken: tuple[HeldLease, bool]) -> None:
             held.append(taken[0])
             if is_over:  # nobody waits for it any more
-                self.contexts.leases.give_back(taken[0], self._changed)
+                self.contexts.leases.give_back(taken[0], self.changed)
 
         try:
             mine, _ = await self.store.commit(take, hear)
         except BaseException:
             is_over = True
             for each in held:
-                self.contexts.leases.give_back(each, self._changed)
+                self.contexts.leases.give_back(each, self.changed)
             raise
         return mine
 
@@ -443,7 +327,7 @@ class Sharing:
 
     async def _give_back(self, mine: HeldLease, theirs: Lease | None) -> None:
         # Asked for first: a caller who is cancelled once more does not wait for the hub.
-        given = self.contexts.leases.give_back(mine, self._changed)
+        given = self.contexts.leases.give_back(mine, self.changed)
         if theirs is not None:
             await _is_done(self.hub.release(theirs))
         if given is not None:
@@ -503,27 +387,11 @@ class Sharing:
             with told():
                 await self.hub.purge(theirs, first, end)
 
-    async def _standing(self, conversation_id: ConversationId) -> Standing:
-        standing = await self.store.read(shared.standing, conversation_id)
-        if standing is None:
-            raise InvalidRequest("This conversation is not shared.")
-        return standing
-
-    async def _must_be_copied(self, transfer: Transfer, team: str) -> bool:
-        """Whether the conversation is a fork of one that is not shared with the team, or holds messages that only
-        others can push."""
-        if (parent := transfer.header.parent) is not None:
-            standing = await self.store.read(shared.standing, ConversationId(parent))
-            if standing is None or standing.team != team:
-                return True
-        with told():
-            return cannot_stay(transfer, await self.hub.me())
-
-    def _make_findable(self) -> None:
+    def make_findable(self) -> None:
         """Does what is noted to be done: messages that were copied or moved are not in the indexes yet."""
         self.contexts.background.start(None, keep_at_pending_work(self.store))
 
-    def _changed(self, conversation_id: ConversationId) -> None:
+    def changed(self, conversation_id: ConversationId) -> None:
         self.listeners.tell(ConversationChanged(conversation_id))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.sharing import publication
 from palimpsest.wire.areas.facts import (
     FactsLeftOut,
     SharedRepository,
@@ -16,7 +17,7 @@ from palimpsest.wire.areas.facts import (
 async def share_facts(ls: PalimpsestServer, params: ShareFactsParams) -> ShareFactsResult:
     session = await ls.session(params.folder_uri)
     shared = session.folder.sharing.require_facts()
-    plan = await shared.plan(await shared.sharing.team(session.settings.hub.team))
+    plan = await shared.plan(await publication.team(shared.sharing, session.settings.hub.team))
     if params.confirm:
         await shared.share(plan, params.repository)
     offered = [each for each in (plan.repository, *plan.alike) if each is not None]

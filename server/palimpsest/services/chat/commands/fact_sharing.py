@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
+from palimpsest.services.sharing import publication
 from palimpsest.wording import counted
 
 if TYPE_CHECKING:  # the hub's package is an extra
@@ -26,7 +27,7 @@ _REASONS: Final[Mapping[str, str]] = {
 async def share(scope: Scope, choice: str) -> Reply:
     """`choice`: empty for the plan, `yes`, `new`, or the beginning of a repository's id."""
     shared = scope.session.folder.sharing.require_facts()
-    plan = await shared.plan(await shared.sharing.team(scope.session.settings.hub.team))
+    plan = await shared.plan(await publication.team(shared.sharing, scope.session.settings.hub.team))
     if not choice:
         return Reply("\n\n".join(_told(plan)))
     await shared.share(plan, None if choice == "yes" else choice)

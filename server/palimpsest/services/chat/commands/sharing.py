@@ -7,6 +7,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.services.chat.commands import fact_sharing
 from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
+from palimpsest.services.sharing import publication
 from palimpsest.wording import counted
 
 
@@ -17,8 +18,8 @@ async def share(scope: Scope, argument: str) -> Reply:
     if argument not in ("", "yes"):
         raise InvalidRequest(f"{argument!r} is not understood. Type /share, then /share yes.")
     sharing, conversation_id = scope.session.folder.sharing.require(), scope.conversation_id
-    team = await sharing.team(scope.session.settings.hub.team)
-    plan = await sharing.plan(conversation_id, team.id)
+    team = await publication.team(sharing, scope.session.settings.hub.team)
+    plan = await publication.plan(sharing, conversation_id, team.id)
     readers = ", ".join(plain(each.name) for each in plan.readers)
     if argument != "yes":
         lines = [f"{readers} of the team {plain(team.name)} will read {counted(plan.n_messages, 'message')}."]
@@ -34,7 +35,7 @@ async def share(scope: Scope, argument: str) -> Reply:
             lines.append("The results of tools are not shared.")
         lines.append("Type `/share yes` to share it.")
         return Reply("\n\n".join(lines))
-    shared_id = await sharing.share(conversation_id, team.id)
+    shared_id = await publication.share(sharing, conversation_id, team.id)
     if shared_id == conversation_id:
         return Reply(f"This conversation is shared with {readers}.")
     return Reply(f"A copy of the conversation is shared with {readers}. The chat continues in it.", shared_id)
@@ -46,18 +47,18 @@ async def unshare(scope: Scope, argument: str) -> Reply:
         return await fact_sharing.unshare(scope, choice.strip())
     if argument:
         raise InvalidRequest(f"{argument!r} is not understood. Type /unshare, or /unshare facts.")
-    await scope.session.folder.sharing.require().unshare(scope.conversation_id)
+    await publication.unshare(scope.session.folder.sharing.require(), scope.conversation_id)
     return Reply("The hub does not have this conversation any more. Others keep what they have taken in.")
 
 
 async def shared(scope: Scope, argument: str) -> Reply:
     sharing = scope.session.folder.sharing.require()
-    team = await sharing.team(scope.session.settings.hub.team)
-    offered = await sharing.offered(team.id)
+    team = await publication.team(sharing, scope.session.settings.hub.team)
+    offered = await publication.offered(sharing, team.id)
     if not argument:
         if not offered:
             return Reply(f"The team {plain(team.name)} shares no conversation yet.")
-        names = {each.id: each.name for each in await sharing.readers(team.id)}
+        names = {each.id: each.name for each in await publication.readers(sharing, team.id)}
         rows = [
             (each.id[:8], plain(each.title) or "untitled", plain(names.get(each.owner, "")), f"{each.n_messages}")
             for each in offered
@@ -68,5 +69,5 @@ async def shared(scope: Scope, argument: str) -> Reply:
     if len(found) != 1:
         what = "No conversation has an id that begins so" if not found else "Several ids begin so"
         raise InvalidRequest(f"{what}: {argument!r}. Type /shared for the list.")
-    opened = await sharing.open(team.id, ConversationId(found[0].id))
+    opened = await publication.open_shared(sharing, team.id, ConversationId(found[0].id))
     return Reply(f"The chat continues in {plain(found[0].title) or 'the conversation'}.", opened)
