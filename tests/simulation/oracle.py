@@ -214,7 +214,8 @@ class Oracle:
 
     def _copies(self) -> frozenset[str]:
         """The conversations that are copies of others, wherever they were copied."""
-        return frozenset().union(*(each.view.copies for each in self.world.part(Oracles).values()))
+        views = [each.view for each in self.world.part(Oracles).values() if each.view.exists]
+        return frozenset(at for view in views for at in view.read_copies())
 
     def _look_at_facts(self) -> None:
         at = {(row.owner, row.id): row for row in self.view.rows.values()}

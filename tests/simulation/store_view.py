@@ -68,7 +68,7 @@ class StoreView:
         """Takes in what has happened since."""
         found = self.ask("SELECT id, parent, fork_message_id FROM conversation")
         self.parents = {each: (parent, fork_at) for each, parent, fork_at in found}
-        self.copies = frozenset(key[7:] for (key,) in self.ask("SELECT key FROM meta WHERE key GLOB 'origin:*'"))
+        self.copies = self.read_copies()
         self.hidden = {}
         for owner, start, end in self.ask("SELECT conversation, start_message_id, end_message_id FROM hidden"):
             self.hidden.setdefault(owner, []).append((start, end))
@@ -78,8 +78,20 @@ class StoreView:
             if (known := self.rows.get(row_id)) is None:
                 known = self.rows[row_id] = self._read(row_id)
             if (known.owner, known.id, known.digests) != (owner, at, (digest, own)):
-                self.changed.append(f"{owner} {at}")
+                if not self._is_moved(known, owner, at, own):
+                    self.changed.append(f"{owner} {at}")
+                known.owner, known.digests = owner, (digest, own)
             known.is_purged = bool(is_purged)
+
+    def read_copies(self) -> frozenset[str]:
+        return frozenset(key[7:] for (key,) in self.ask("SELECT key FROM meta WHERE key GLOB 'origin:*'"))
+
+    def _is_moved(self, known: Row, owner: str, at: int, own: str) -> bool:
+        """Whether it is the same message in a fork into which it moved, or in a fork of such a fork."""
+        above: str | None = owner
+        while above is not None and above not in self.copies:
+            above = self.parents[above][0]
+        return above is not None and (known.id, known.digests[1]) == (at, own)
 
     def _read(self, row_id: int) -> Row:
         columns = "conversation, message_id, turn, digest, content_digest, content"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from palimpsest.domain.conversation.chain import content_digest
-from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.conversation.titles import title_of, unforked
+from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.transfer.conversation import Transfer, as_copy
 from palimpsest.machine import machine
@@ -33,7 +34,7 @@ def clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
         if content is not None and content != each.content:
             each = replace(each, content=content, content_digest=content_digest(content))
         messages.append(each)
-    header = replace(transfer.header, draft="", title=cleaner.text(transfer.header.title))
+    header = replace(transfer.header, draft="", title=_clean_title(transfer, cleaner))
     cleaned = replace(
         transfer,
         header=header,
@@ -47,3 +48,15 @@ def clean_copy(transfer: Transfer, cleaner: Cleaner) -> Transfer:
     ids = {each.turn: TurnId(machine.new_id()) for each in transfer.messages if each.turn is not None}
     ids |= {each.id: TurnId(machine.new_id()) for each in transfer.turns if each.id not in ids}
     return as_copy(cleaned, ConversationId(machine.new_id()), ids)
+
+
+def _clean_title(transfer: Transfer, cleaner: Cleaner) -> str:
+    """A title that was made of a message is made of the clean one: the old one may end within a secret, and a purge of
+    the message has to know it."""
+    title = transfer.header.title
+    for each in transfer.messages:
+        if each.content is not None and each.content.role is Role.USER:
+            made = title_of(each.content.text)
+            if made and unforked(title) == made:
+                return title_of(cleaner.content(each.content).text) + title[len(made) :]
+    return cleaner.text(title)

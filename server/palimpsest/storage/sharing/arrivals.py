@@ -33,7 +33,7 @@ from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.context import summary_tree, visibility
-from palimpsest.storage.conversation import conversations, message_log, passages, search
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge
@@ -216,7 +216,11 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
     wanted = MessageId(start), MessageId(end)
     scope = purge.find_scope(owner, wanted)
     changed: Sequence[ConversationId] = ()
-    if scope.n_contents or scope.n_summaries:
+    if (
+        scope.n_contents
+        or scope.n_summaries
+        or not all(_is_hidden(each, *span) for each, span in scope.touched.items())
+    ):
         done = purge.purge(writer, owner, wanted)
         for lease in done.held:
             leases.release(lease)
@@ -237,6 +241,12 @@ def _note_hidden(conversation_id: ConversationId, first: int, after: int) -> Non
         *(conversation_id, first, after),
     ).fetchall():
         shared.note_known(conversation_id, EntryKind.HIDDEN, outgoing.hidden_key(start, end, at))
+
+
+def _is_hidden(conversation_id: ConversationId, first: int, after: int) -> bool:
+    """Whether no request shows the messages [first, after): of what came without its text, some may."""
+    ranges = hidden_ranges.read(conversation_id)
+    return all(any(each.start <= at < each.end for each in ranges) for at in range(first, after))
 
 
 def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:
