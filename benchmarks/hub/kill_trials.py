@@ -11,6 +11,7 @@ themselves, and this has to hold:
 
 - each word of an answer, and each question, that an editor was shown is in its own store exactly once;
 - a question that was refused is in no store;
+- each word that an editor was shown of a turn of the other machine is in one of the stores;
 - the shared conversation is the same in both stores and in the hub: ids, digests, bytes, turns;
 - the hub's log has no gap, and every digest in it follows;
 - `palimpsest doctor` finds nothing in either store.
@@ -110,6 +111,7 @@ class Trials:
             for machine in machines.values():
                 self.counts["moved apart"] += len(machine.read(_MOVED))
                 self.counts["pieces shown"] += len(machine.shown)
+                self.counts["pieces followed"] += len(machine.followed)
                 self.lab.discard(machine.place)
         shutil.rmtree(root)
 
@@ -136,6 +138,7 @@ class Trials:
         require(await ann.ask(at, "q000000") == "whole", "there was no first turn")
         await ann.client.result("palimpsest/command/run", {"conversationId": at, "text": "/share yes"})
         await bob.client.result("palimpsest/command/run", {"text": f"/shared {at[:8]}"})
+        await asyncio.gather(ann.look_at(at), bob.look_at(at))
         return at
 
     async def _try(self, trial: int, machines: Mapping[str, Machine], at: str) -> None:
@@ -167,7 +170,9 @@ class Trials:
         await asyncio.gather(*speaking)
         for way in cut:
             way.mend()
-        await asyncio.gather(*(machine.start(self.lab) for machine in machines.values()))
+        for machine in machines.values():
+            await machine.start(self.lab)
+            await machine.look_at(at)
         await self._settle(machines, at)
         await self._check(machines, at)
         self.counts[f"hit: {target}"] += 1
@@ -225,14 +230,18 @@ class Trials:
         return "" if found[0] == found[1] else "the turns differ"
 
     async def _check(self, machines: Mapping[str, Machine], at: str) -> None:
+        said: set[str] = set()
         for name, machine in machines.items():
             rows = machine.read("SELECT content FROM message WHERE content IS NOT NULL")
             times = Counter(word for (text,) in rows for word in WORD.findall(text))
+            said |= times.keys()
             require(not (lost := machine.shown - times.keys()), f"{name} has lost {sorted(lost)}")
             doubled = {word for word, n in times.items() if n > 1}
             require(not doubled, f"{name} has twice: {sorted(doubled)}")
             require(not (kept := machine.refused & times.keys()), f"{name} has stored what it refused: {sorted(kept)}")
             await self._ask_doctor(machine)
+        for name, machine in machines.items():
+            require(machine.followed <= said, f"{name} was shown what nobody has: {sorted(machine.followed - said)}")
 
     async def _ask_doctor(self, machine: Machine) -> None:
         """A server that just started may still be making messages findable."""

@@ -2,9 +2,10 @@
 
     python -m benchmarks.hub.latency [--deltas N] [--runs N]
 
-Machine A is a real server with an editor; machine B follows the conversation. Each delta of the model is the moment it
-was written. The hub is reached directly, through PgBouncer (one login, tokens), and with 20 ms more in each direction.
-Targets: 95 % in 60 ms on this machine, and in three round trips and 60 ms where the hub is far.
+Machines A and B are real servers, each with an editor; B's shows the conversation and attaches to A's turns. Each
+delta of the model is the moment it was written. The hub is reached directly, through PgBouncer (one login, tokens), and
+with 20 ms more in each direction. Targets: 95 % in 60 ms on this machine, and in three round trips and 60 ms where the
+hub is far.
 
 The reference is what PostgreSQL needs for that at least: a row is written and notified over one connection, and read
 over another that was woken; by plain psycopg, the same way, between the runs.
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
+import math
 import statistics
 import sys
 import tempfile
@@ -34,12 +35,13 @@ from benchmarks.hub.relay import Relay
 from benchmarks.journal import OURS, Arrivals, Client, Service, on, started
 from tests.hub.lab import Lab, TestTeam
 from tests.hub.pooler import pooling, pooling_program
+from tests.lsp import rawlsp
+from tests.lsp.rawlsp import RawClient
 
 PAUSE_S: Final = 0.02
 """Between two deltas: fifty a second, as a model writes."""
 AWAY_S: Final = 0.02
 """How much longer each direction takes where the hub is far."""
-_FOLLOWER: Final = [sys.executable, "-P", "-m", "benchmarks.hub.follower"]
 
 
 @dataclass
@@ -94,39 +96,42 @@ async def sharing(way: Way, lab: Lab, service: Service, root: Path) -> AsyncIter
     """Both machines of a way, with a conversation that they share. What B shows is noted."""
     team = lab.team(ann="writer", bob="writer")
     here, there = home(root, f"a {way.name}"), home(root, f"b {way.name}")
-    async with started(OURS, here, **way.variables(team, "ann", service)) as way.client:
+    places = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    of_bob = dict.fromkeys(places, str(there)) | way.variables(team, "bob", service)
+    async with (
+        started(OURS, here, **way.variables(team, "ann", service)) as way.client,
+        rawlsp.started(OURS, **of_bob) as bob,
+    ):
         made = await way.client.request("palimpsest/conversation/create", {"title": "herons"})
         way.at = made["conversationId"]
         await ask(way.client, way.at, 1, service)
         await way.client.request("palimpsest/command/run", {"conversationId": way.at, "text": "/share yes"})
-        follower = await follow(way, there, way.variables(team, "bob", service))
-        assert follower.stdout is not None
-        noting = asyncio.create_task(note(follower.stdout, way))
+        await bob.initialize(workspaceFolders=[{"uri": there.as_uri(), "name": "x"}])
+        await bob.result("palimpsest/command/run", {"text": f"/shared {way.at[:8]}"})
+        await bob.result("palimpsest/conversation/read", {"conversationId": way.at, "limit": 10})
+        tasks = [asyncio.create_task(attach(bob)), asyncio.create_task(note(bob, way))]
         try:
             yield
             await asyncio.sleep(1)  # until the last delta is there
         finally:
-            follower.kill()
-            await follower.wait()
-            await noting
+            for each in tasks:
+                each.cancel()
 
 
-async def follow(way: Way, place: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
-    places = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
-    process = await asyncio.create_subprocess_exec(
-        *(*_FOLLOWER, way.at),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=os.environ | dict.fromkeys(places, str(place)) | variables | {"PYTHONPATH": os.getcwd()},
-    )
-    assert process.stdout is not None
-    assert (await process.stdout.readline()) == b"ready\n"
-    return process
+async def attach(bob: RawClient) -> None:
+    """Shows each turn of the other machine, once there is something of it."""
+    while True:
+        writer = (await bob.notification("palimpsest/didChangePresence", math.inf)).get("writer") or {}
+        if turn_id := writer.get("turnId"):
+            bob.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": turn_id})
 
 
-async def note(lines: asyncio.StreamReader, way: Way) -> None:
-    async for line in lines:
-        way.there_ms.append(float(line))
+async def note(bob: RawClient, way: Way) -> None:
+    while True:
+        value = (await bob.notification("$/progress", math.inf))["value"]
+        now = time.perf_counter_ns()
+        if value["type"] == "text":
+            way.there_ms += [(now - int(word)) / 1e6 for word in value["text"].split()]
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import re
 import signal
@@ -18,6 +19,7 @@ from tests.clients.fake_provider import Call, FakeProvider, Reply
 from tests.faults.checks import require
 from tests.faults.lab import Lab, Place, Server
 from tests.faults.serve import Fault
+from tests.lsp.rawlsp import RawClient
 
 SETTLE_S: Final = 60.0
 """For everything that may take longer on a machine that has much else to do."""
@@ -77,6 +79,8 @@ class Machine:
     """To the hub."""
     shown: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    followed: set[str] = field(default_factory=set)
+    """What the editor was shown of turns of the other machine."""
     server: Server | None = None
     _token: str = ""
     """Of the turn that runs."""
@@ -85,6 +89,18 @@ class Machine:
     async def start(self, lab: Lab) -> None:
         self.server = await self._stack.enter_async_context(lab.server(self.place, _CONTESTED, **self.variables))
         await self.client.result("palimpsest/conversation/list", {})
+        self._stack.callback(asyncio.create_task(self._watch(self.client)).cancel)
+
+    async def look_at(self, at: str) -> None:
+        """The editor shows the conversation from now on."""
+        await self.client.result("palimpsest/conversation/read", {"conversationId": at, "limit": 10})
+
+    async def _watch(self, client: RawClient) -> None:
+        """Attaches to each turn of the other machine that shows something."""
+        while True:
+            writer = (await client.notification("palimpsest/didChangePresence", math.inf)).get("writer") or {}
+            if turn_id := writer.get("turnId"):
+                client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": turn_id})
 
     async def kill(self) -> None:
         """Ends the server by SIGKILL and reads what it had sent."""
@@ -92,11 +108,19 @@ class Machine:
         server, self.server = self.server, None  # nothing more is asked
         server.kill()
         code = await server.ended()
+        self._note_followed(server.editor.client)
         await self._stack.aclose()
         require(code == -signal.SIGKILL, f"the server of {self.name} ended by itself: {code}")
 
+    def _note_followed(self, client: RawClient) -> None:
+        texts: dict[str, str] = {}
+        for each in client.received("$/progress"):
+            if not WORD.fullmatch(each["token"]) and each["value"]["type"] == "text":
+                texts[each["token"]] = texts.get(each["token"], "") + each["value"]["text"]
+        self.followed |= {word for text in texts.values() for word in WORD.findall(text)}
+
     @property
-    def client(self) -> Any:
+    def client(self) -> RawClient:
         assert self.server is not None
         return self.server.editor.client
 

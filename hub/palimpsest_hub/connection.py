@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Final
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncPipeline
 
 from palimpsest_hub.addresses import connection_options
 from palimpsest_hub.errors import HubRefused, HubUnreachable
@@ -48,6 +48,14 @@ class Pauses:
 
     def reset(self) -> None:
         self._bound_s = _FIRST_PAUSE_S
+
+
+class _Together(AsyncPipeline):
+    """Sends nothing behind the synchronization. psycopg asks again for what is left, which needs no asking; a pooler
+    that has handed the session on meanwhile takes that for a query, and gives it a session that is never free again."""
+
+    def _fetch_gen(self, *, flush: bool) -> Generator[Any, Any, None]:
+        return super()._fetch_gen(flush=False)
 
 
 async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
@@ -134,6 +142,7 @@ class Connection:
         else:
             # What is sent without waiting is one transaction up to the synchronization at its end: one round trip all
             # the same. Words for a transaction would be waited for.
+            self._connection._pipeline = _Together(self._connection)
             async with self._connection.pipeline():
                 await self._connection.execute(_WHO, [self._token])
                 cursor = await self._connection.execute(query.encode(), arguments)

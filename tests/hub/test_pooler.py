@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from benchmarks.hub.relay import Relay
 from psycopg.conninfo import make_conninfo
 from tests.hub.lab import Lab, message, share
 from tests.hub.pooler import pooling, pooling_program
@@ -14,6 +15,9 @@ from tests.hub.pooler import pooling, pooling_program
 from palimpsest_hub.client import Hub
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.inspection import examine
+
+SYNC = b"S\0\0\0\4"
+"""The message that ends a transaction of several statements."""
 
 
 @pytest.fixture
@@ -70,3 +74,19 @@ async def test_what_one_member_leaves_in_a_session_steals_no_token_of_the_next(
         finally:
             superuser.execute("DROP FUNCTION public.max(integer)")
             superuser.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+
+
+async def test_nothing_is_sent_behind_the_end_of_a_transaction(lab: Lab) -> None:
+    """A pooler would take it for the beginning of another, and keep a connection for that."""
+    team, sent = lab.team(ann="writer"), bytearray()
+    async with Relay(lab.admin, 0.01, hear=sent.extend) as relay:  # the answer comes later than all that is sent
+        ann = Hub(relay.way(lab.gate.name, lab.gate.password), token=team.tokens["ann"])
+        lab.open_hubs.append(ann)
+        await ann.me()
+        for _ in range(3):
+            sent.clear()
+            before = relay.n_round_trips
+            assert await ann.me() == team.ids["ann"]
+            assert bytes(sent).endswith(SYNC)
+            assert sent.count(SYNC) == 1
+            assert relay.n_round_trips == before + 1
