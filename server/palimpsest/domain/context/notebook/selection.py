@@ -274,7 +274,12 @@ class Selection:
                 heapq.heappush(self._heap, (-density, -entry.id, _NAMES + place))
 
     def _begin_detail(self, entry: Entry, line: _Line) -> None:
-        if self.has_details and not line.has_detail and any(self._apart(entry, line)):
+        """Counts the frame of a detail once the line has more than what is for reading, about."""
+        if not self.has_details or line.has_detail:
+            return
+        n_lines = sum(entry.fragments[place].kind is Kind.LINE for place in line.fragments)
+        most = 0 if entry.role is Role.USER or (entry.role is Role.TOOL and entry.path) else _MOST_LINES_READ
+        if n_lines > most or len(line.also) > _MOST_NAMES_READ:
             line.has_detail = True
             self._used += _DETAIL_TOKENS
 
