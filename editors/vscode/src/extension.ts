@@ -6,6 +6,7 @@ import { ChatPanel } from "./chat/panel";
 import { VscodeDesk } from "./chat/vscode_desk";
 import { Lenses } from "./facts/lenses";
 import { FactsTree } from "./facts/tree";
+import { describeMovedApart } from "./hub";
 import type { FromView } from "./messages";
 import { askApproval } from "./native/approvals";
 import { Keys } from "./native/keys";
@@ -30,6 +31,12 @@ export function activate(context: vscode.ExtensionContext): void {
                 controller.usageChanged(params);
             });
             client.onNotification(p.DidChangeConversationNotification.method, (params: p.ConversationChangedParams) => void controller.conversationChanged(params));
+            client.onNotification(p.DidChangeHubNotification.method, (params: p.HubStatus) => {
+                status.hub(params);
+                controller.hubChanged(params);
+            });
+            client.onNotification(p.DidChangePresenceNotification.method, (params: p.PresenceChangedParams) => void controller.presenceChanged(params));
+            client.onNotification(p.DidMoveApartNotification.method, (params: p.MovedApartParams) => void tellMovedApart(params, inPanel));
             client.onNotification(p.ContextEventNotification.method, (params: p.ContextEvent) => {
                 controller.heard(params);
             });
@@ -75,6 +82,9 @@ export function activate(context: vscode.ExtensionContext): void {
     const controller = new ChatController(life, desk, (message) => {
         if (message.type === "usage") {
             status.show(message.usage);
+        }
+        if (message.type === "hub") {
+            status.hub(message.status);
         }
         panel.tell(message);
     });
@@ -134,6 +144,10 @@ export function activate(context: vscode.ExtensionContext): void {
         command("undo", inPanel({ type: "undo" })),
         command("redo", inPanel({ type: "redo" })),
         command("switchModel", inPanel({ type: "pickModel" })),
+        command("share", inPanel({ type: "share" })),
+        command("unshare", inPanel({ type: "unshare" })),
+        command("listShared", inPanel({ type: "listShared" })),
+        command("showReaders", inPanel({ type: "readers" })),
         command("stop", () => controller.handle({ type: "stop" })),
         command("setKey", () => keys.ask()),
         command("restartServer", () => life.start()),
@@ -150,6 +164,13 @@ export function activate(context: vscode.ExtensionContext): void {
     );
     registerParticipant(context, life, ready.event);
     void life.start();
+}
+
+/** One notice, with both titles and the way to the fork. */
+async function tellMovedApart(params: p.MovedApartParams, inPanel: (message: FromView) => () => Promise<void>): Promise<void> {
+    if ((await vscode.window.showInformationMessage(describeMovedApart(params), "Open")) === "Open") {
+        await inPanel({ type: "open", conversationId: params.forkId })();
+    }
 }
 
 /** Of the answer `{conversationId, draft}` of a command. */

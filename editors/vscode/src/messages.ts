@@ -58,6 +58,13 @@ export const fromView = v.variant("type", [
     says("undo", {}),
     says("redo", {}),
     says("pickModel", {}),
+    says("share", {}),
+    says("confirmShare", { conversationId: id }),
+    says("unshare", {}),
+    says("listShared", {}),
+    says("openShared", { conversationId: id }),
+    says("readers", {}),
+    says("forkAndGoOn", { text }),
     says("startServer", {}),
     says("showLog", {}),
 ]);
@@ -112,7 +119,20 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("live"), live: v.exactOptional(live) }),
     v.object({ type: v.literal("deltas"), deltas: v.array(w.delta) }),
     v.object({ type: v.literal("ended"), status: w.turnStatus, stopReason: v.exactOptional(v.string()), turnId: v.string() }),
-    v.object({ type: v.literal("failed"), sentence: v.string(), turnId: v.exactOptional(v.string()), isRetryable: v.boolean() }),
+    v.object({
+        type: v.literal("failed"),
+        sentence: v.string(),
+        turnId: v.exactOptional(v.string()),
+        isRetryable: v.boolean(),
+        /** What was refused here and can be sent in a fork at once. */
+        forFork: v.exactOptional(v.string()),
+    }),
+    v.object({ type: v.literal("hub"), status: w.hubStatus }),
+    /** Without a plan: it was carried out. */
+    v.object({ type: v.literal("sharePlan"), conversationId: v.string(), plan: v.exactOptional(w.sharePlan) }),
+    v.object({ type: v.literal("shared"), team: v.string(), items: v.array(w.sharedHeader) }),
+    v.object({ type: v.literal("readers"), conversationId: v.string(), members: v.array(w.member), stores: v.array(w.store), headSeq: number, /** Whether somebody asked for it. */ isAsked: v.boolean() }),
+    v.object({ type: v.literal("presence"), conversationId: v.string(), writer: v.exactOptional(w.writer) }),
     v.object({ type: v.literal("usage"), usage: w.usage }),
     v.object({ type: v.literal("chips"), chips: v.array(chip) }),
     v.object({ type: v.literal("completions"), seq: number, start: number, items: v.array(w.mention) }),
@@ -124,7 +144,7 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("reply"), command: v.string(), text: v.string() }),
     v.object({ type: v.literal("notice"), level: v.picklist(["info", "error"]), text: v.string() }),
     v.object({ type: v.literal("setDraft"), text: v.string() }),
-    v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context"]) }),
+    v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context", "shared"]) }),
     v.object({ type: v.literal("focus") }),
 ]);
 export type FromHost = v.InferOutput<typeof fromHost>;

@@ -228,4 +228,50 @@ export const stats = shape<p.StatsResult>()(
     }),
 );
 
+export const hubStatus = shape<p.HubStatus>()(
+    v.object({
+        folder: text,
+        state: v.picklist(["off", "connecting", "connected", "away", "refused", "newerNeeded"]),
+        unsent: count,
+        since: v.exactOptional(text),
+        team: v.exactOptional(text),
+        role: v.exactOptional(text),
+        problem: v.exactOptional(text),
+    }),
+);
+
+export const member = shape<p.MemberInfo>()(v.object({ name: text, role: text, isSelf: v.boolean() }));
+
+export const store = shape<p.StoreInfo>()(
+    v.object({ member: text, isThis: v.boolean(), appliedSeq: count, isFollowing: v.boolean(), seenAt: v.exactOptional(text) }),
+);
+
+export const sharePlan = shape<p.ShareResult>()(
+    v.object({
+        team: text,
+        readers: v.array(member),
+        messageCount: count,
+        byteCount: count,
+        resultByteCount: count,
+        removals: v.array(v.object({ kind: text, messageIds: v.array(count) })),
+        files: v.array(text),
+        sharesToolResults: v.boolean(),
+        isCopy: v.boolean(),
+        conversation: v.exactOptional(conversation),
+    }),
+);
+
+export const sharedHeader = shape<p.SharedHeader>()(
+    v.object({
+        conversationId: text,
+        title: text,
+        owner: text,
+        messageCount: count,
+        createdAt: text,
+        isHere: v.boolean(),
+        updatedAt: v.exactOptional(text),
+        writer: v.exactOptional(writer),
+    }),
+);
+
 export { turnStatus };

@@ -61,7 +61,7 @@ export function fakeDesk(): Desk & { readonly done: string[] } {
     };
     return {
         done, copy: note("copy"), insert: note("insert"), apply: note("apply"), openLink: note("open"),
-        input: () => Promise.resolve(undefined), pickModel: () => Promise.resolve(undefined), selection: () => undefined,
+        confirm: () => Promise.resolve(true), input: () => Promise.resolve(undefined), pickModel: () => Promise.resolve(undefined), selection: () => undefined,
         lastConversation: undefined, newDraft: "", startServer: () => undefined, showLog: () => undefined,
     };
 }

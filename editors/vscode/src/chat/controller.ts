@@ -10,6 +10,7 @@ import { ContextPage } from "./context_page";
 import { OpenConversation } from "./conversation";
 import type { Desk } from "./desk";
 import { Questions } from "./questions";
+import { Sharing } from "./sharing";
 import { RunningTurns } from "./turns";
 
 /** PROTOCOL.md, `command/run`. */
@@ -21,6 +22,7 @@ export class ChatController {
     private readonly attachments: Attachments;
     private readonly context: ContextPage;
     private readonly questions: Questions;
+    private readonly sharing: Sharing;
     private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: "The server is starting." };
 
     constructor(
@@ -34,6 +36,7 @@ export class ChatController {
         });
         this.context = new ContextPage(server, tell);
         this.questions = new Questions(tell);
+        this.sharing = new Sharing(server, desk, tell);
         this.turns = new RunningTurns(server, tell, (conversationId, hasEnded) => this.turnChanged(conversationId, hasEnded));
     }
 
@@ -67,6 +70,20 @@ export class ChatController {
         await this.guard(() => this.conversation.changed(params.conversationId, params.seq, this.turns));
     }
 
+    hubChanged(status: p.HubStatus): void {
+        this.sharing.hubIs(status);
+    }
+
+    /** Somebody else began or ended to write. Their answer is followed where it is shown. */
+    async presenceChanged(params: p.PresenceChangedParams): Promise<void> {
+        await this.guard(async () => {
+            this.tell({ type: "presence", ...params });
+            if (params.conversationId === this.conversation.id) {
+                await this.conversation.reread(params.conversationId, this.turns);
+            }
+        });
+    }
+
     usageChanged(params: p.UsageChangedParams): void {
         if (params.conversationId === this.conversation.id) {
             this.tell({ type: "usage", usage: params.usage });
@@ -81,6 +98,7 @@ export class ChatController {
     private async show(): Promise<void> {
         const { conversations } = await this.server.request(p.ConversationListRequest, {});
         this.tell({ type: "conversations", items: conversations });
+        await this.sharing.show();
         this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
         const wanted = this.conversation.id ?? this.desk.lastConversation;
         const isBegun = wanted === undefined && this.desk.newDraft !== "";
@@ -100,6 +118,7 @@ export class ChatController {
         }
         this.desk.lastConversation = conversationId;
         await this.conversation.open(conversationId, this.turns, messageId);
+        await this.sharing.opened(this.conversation.info);
     }
 
     /** A conversation with what stands as its draft, to be read over and sent: the composer has the focus. */
@@ -203,6 +222,20 @@ export class ChatController {
                 return this.context.change(message, conversationId);
             case "pickModel":
                 return this.pickModel();
+            case "share":
+                return conversationId === undefined ? this.note("There is nothing to share yet.") : this.sharing.plan(conversationId);
+            case "confirmShare":
+                return this.open(await this.sharing.share(message.conversationId));
+            case "unshare":
+                return conversationId === undefined ? undefined : this.sharing.unshare(conversationId);
+            case "listShared":
+                return this.sharing.list();
+            case "openShared":
+                return this.open(await this.sharing.open(message.conversationId));
+            case "readers":
+                return conversationId === undefined ? undefined : this.sharing.readers(conversationId);
+            case "forkAndGoOn":
+                return this.forkAndGoOn(message.text);
         }
     }
 
@@ -247,6 +280,17 @@ export class ChatController {
             await this.open(fork.conversationId);
         }
         await this.send(text);
+    }
+
+    /** What cannot be said here now is said in a fork. */
+    private async forkAndGoOn(text: string): Promise<void> {
+        const conversationId = this.conversation.id;
+        if (conversationId !== undefined) {
+            const fork = await this.server.request(p.ConversationForkRequest, { conversationId });
+            await this.server.request(p.DraftSetRequest, { conversationId, text: "" });
+            await this.open(fork.conversationId);
+            await this.send(text);
+        }
     }
 
     private async recover(message: Extract<FromView, { type: "recover" }>): Promise<void> {

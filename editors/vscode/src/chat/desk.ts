@@ -8,6 +8,8 @@ export interface Desk {
     apply(text: string, path: string | undefined): Promise<void>;
     /** Opens a page or a file when the user agrees. */
     openLink(href: string): Promise<void>;
+    /** Whether the user says `yes` to the question. */
+    confirm(question: string, yes: string): Promise<boolean>;
     input(prompt: string, value: string): Promise<string | undefined>;
     pickModel(models: readonly ModelInfo[], current: string | undefined): Promise<string | undefined>;
     /** What is selected in the editor, or the lines the cursor is in; undefined without an editor. */

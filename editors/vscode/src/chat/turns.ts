@@ -110,7 +110,8 @@ export class RunningTurns {
                 const failure = toFailure(error);
                 this.live = undefined;
                 await this.changed(conversationId, true).catch(() => undefined);
-                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
+                const forFork = failure.canFork && live.question !== undefined ? { forFork: live.question } : {};
+                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...forFork, ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
             }
             return wasAdmitted;
         } finally {

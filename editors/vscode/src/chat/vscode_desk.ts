@@ -101,6 +101,10 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         }
     }
 
+    async confirm(question: string, yes: string): Promise<boolean> {
+        return confirm(question, yes);
+    }
+
     async input(prompt: string, value: string): Promise<string | undefined> {
         return vscode.window.showInputBox({ prompt, value });
     }
@@ -136,8 +140,8 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     }
 }
 
-async function confirm(question: string): Promise<boolean> {
-    return (await vscode.window.showWarningMessage(question, { modal: true }, "Open")) === "Open";
+async function confirm(question: string, yes = "Open"): Promise<boolean> {
+    return (await vscode.window.showWarningMessage(question, { modal: true }, yes)) === yes;
 }
 
 async function findInWorkspace(path: string): Promise<vscode.Uri | undefined> {

@@ -8,6 +8,7 @@ import { MessageList } from "./list";
 import { LiveAnswer } from "./message";
 import { useEnds } from "./post";
 import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
+import { ReadersCard, ShareButton, SharedList, SharePlanCard, WriterBanner } from "./sharing";
 import type { State } from "./state";
 import { visible } from "./visible";
 
@@ -20,6 +21,7 @@ export function App({ state }: { readonly state: State }) {
             <p class="hidden" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
             <header class="top">
                 <h1 title={title}>{title}</h1>
+                <ShareButton state={state} />
                 <button type="button" class="small" onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} data-testid="list">Conversations</button>
                 <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
             </header>
@@ -31,6 +33,7 @@ export function App({ state }: { readonly state: State }) {
             )}
             {state.notice !== undefined && <section class={`card notice ${state.notice.level}`} data-testid="notice"><p>{visible(state.notice.text)}</p><button type="button" class="small" onClick={() => dispatch({ type: "dismiss", what: "notice" })}>Dismiss</button></section>}
             {state.page === "conversations" && <Conversations state={state} />}
+            {state.page === "shared" && <SharedList state={state} />}
             {state.page === "context" && <Explain state={state} />}
             {state.page === "chat" && <Chat state={state} typed={typed.current} />}
         </main>
@@ -53,6 +56,9 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
                 {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
             <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
+            <SharePlanCard state={state} />
+            <ReadersCard state={state} />
+            <WriterBanner state={state} />
             <Progress text={state.progress} />
             {state.usage !== undefined && <WindowBar usage={state.usage} />}
             <Composer state={state} typed={typed} />

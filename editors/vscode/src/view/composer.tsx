@@ -33,7 +33,8 @@ function ComposerForm({ state, typed }: Props) {
     const [text, setText] = useState(typed.text);
     const [picked, setPicked] = useState(0);
     const items = state.completion.seq === seq.current ? state.completion.items : [];
-    const isRunning = state.live !== undefined;
+    const isWritten = state.conversation?.shared?.writer !== undefined;
+    const isRunning = state.live !== undefined && !isWritten;
     const isReady = state.server.phase === "ready";
 
     useEffect(() => {
@@ -107,12 +108,13 @@ function ComposerForm({ state, typed }: Props) {
     };
     /** A command that stands there whole is sent by Enter. */
     const isTyped = (item: MentionItem) => item.kind === "command" && item.insertText.trim() === text.trim();
+    const isCommand = text.startsWith("/");
     const send = () => {
         if (text.trim() !== "" && isReady && !isRunning) {
             clearTimeout(saving.current);
             flush.current = () => undefined;
             seq.current += 1; // Completions of what is sent may still be on their way.
-            post({ type: "send", text });
+            post(isWritten && !isCommand ? { type: "forkAndGoOn", text } : { type: "send", text });
             setText("");
             dispatch({ type: "closeCompletion" });
         }
@@ -185,7 +187,7 @@ function ComposerForm({ state, typed }: Props) {
                 {isRunning ? (
                     <button type="button" onClick={() => post({ type: "stop" })} data-testid="stop">Stop</button>
                 ) : (
-                    <button type="submit" disabled={!isReady || text.trim() === ""} data-testid="send">Send</button>
+                    <button type="submit" disabled={!isReady || text.trim() === ""} data-testid="send">{isWritten && !isCommand ? "Go on in a fork" : "Send"}</button>
                 )}
             </div>
         </form>

@@ -1,8 +1,10 @@
 /** The folder's conversations, and messages found in them. */
 import { useState } from "preact/hooks";
 
+import { describeWriter } from "../hub";
 import type { ConversationInfo } from "../protocol.gen";
 import { useEnds } from "./post";
+import { describeReaders, markOf } from "./sharing";
 import type { State } from "./state";
 import { visible } from "./visible";
 
@@ -19,6 +21,7 @@ export function Conversations({ state }: { readonly state: State }) {
                 <input type="search" value={query} aria-label="Search conversations" placeholder="Search titles; Enter searches messages" onInput={(event) => setQuery(event.currentTarget.value)} data-testid="search" />
                 <label><input type="checkbox" checked={showsArchived} onChange={(event) => setShowsArchived(event.currentTarget.checked)} /> Archived</label>
                 <button type="button" onClick={() => post({ type: "newConversation" })} data-testid="new">New</button>
+                {state.hub !== undefined && state.hub.state !== "off" && <button type="button" class="secondary" onClick={() => post({ type: "listShared" })} data-testid="list-shared">Shared with the team</button>}
                 <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "chat" })}>Back</button>
             </form>
             {hits.length > 0 && (
@@ -36,7 +39,7 @@ export function Conversations({ state }: { readonly state: State }) {
             <ul class="conversations" aria-label="Conversations">
                 {items.map((each) => (
                     <li key={each.conversationId} class={each.conversationId === state.conversation?.conversationId ? "current" : ""}>
-                        <button type="button" class="plain" aria-current={each.conversationId === state.conversation?.conversationId} onClick={() => post({ type: "open", conversationId: each.conversationId })}>
+                        <button type="button" class="plain" aria-current={each.conversationId === state.conversation?.conversationId} title={describeReaders(state, each)} onClick={() => post({ type: "open", conversationId: each.conversationId })}>
                             <strong>{titleOf(each)}</strong>
                             <span class="detail">{describe(each)}</span>
                         </button>
@@ -61,13 +64,16 @@ function describe(each: ConversationInfo): string {
     if (each.parentId !== undefined) {
         words.push("fork");
     }
-    if (each.shared !== undefined && each.shared.state !== "detached") {
-        words.push("shared");
+    const mark = markOf(each);
+    if (mark !== undefined) {
+        words.push(mark.toLowerCase());
     }
     if (each.isArchived) {
         words.push("archived");
     }
-    if (each.runningTurnId !== undefined) {
+    if (each.shared?.writer !== undefined) {
+        words.push(visible(describeWriter(each.shared.writer)));
+    } else if (each.runningTurnId !== undefined) {
         words.push("answering");
     }
     if (each.draft !== "") {

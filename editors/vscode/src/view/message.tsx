@@ -25,7 +25,7 @@ interface RowProps {
 export const MessageRow = memo(function MessageRow({ message, total, isMarked }: RowProps) {
     const { post } = useEnds();
     const [edited, setEdited] = useState<string | undefined>(undefined);
-    const name = NAMES[message.role];
+    const name = message.role === "user" && message.author !== undefined ? visible(message.author) : NAMES[message.role];
     const label = `${name}, message ${message.id}`;
     if (message.isPurged === true) {
         return <p class="gone">Message {message.id} was deleted for good.</p>;

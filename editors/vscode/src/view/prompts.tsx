@@ -67,6 +67,7 @@ export function Ending({ state }: { readonly state: State }) {
             <section class="card failure" role="alert" data-testid="failure">
                 <p>{visible(failure.sentence)}</p>
                 <div class="tools">
+                    {failure.forFork !== undefined && <ForkButton text={failure.forFork} />}
                     {failure.turnId !== undefined && <TurnButtons turnId={failure.turnId} />}
                     <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "failure" })}>Dismiss</button>
                 </div>
@@ -83,6 +84,11 @@ export function Ending({ state }: { readonly state: State }) {
             {isWhole ? <button type="button" class="small" onClick={() => post({ type: "retry", turnId: ended.turnId })}>Retry</button> : <TurnButtons turnId={ended.turnId} />}
         </div>
     );
+}
+
+function ForkButton({ text }: { readonly text: string }) {
+    const { post } = useEnds();
+    return <button type="button" onClick={() => post({ type: "forkAndGoOn", text })} data-testid="fork-and-go-on">Go on in a fork</button>;
 }
 
 function TurnButtons({ turnId }: { readonly turnId: string }) {

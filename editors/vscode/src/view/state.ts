@@ -1,4 +1,5 @@
 /** Everything the panel shows, and how each message of the host changes it. No DOM, no time. */
+import { describeWriter } from "../hub";
 import { applyDelta } from "../live";
 import type { Chip, ContextEventLine, FromHost, Live } from "../messages";
 import type {
@@ -6,14 +7,20 @@ import type {
     BrokenAnswer,
     ContextUsage,
     ConversationInfo,
+    HubStatus,
+    MemberInfo,
     MentionItem,
     MessageInfo,
     PrepareContextResult,
     SearchHit,
+    SharedHeader,
+    ShareResult,
     StatsResult,
+    StoreInfo,
+    WriterInfo,
 } from "../protocol.gen";
 
-export type Page = "chat" | "conversations" | "context";
+export type Page = "chat" | "conversations" | "context" | "shared";
 
 export interface Approval {
     readonly id: string;
@@ -24,6 +31,7 @@ export interface Failure {
     readonly sentence: string;
     readonly turnId?: string | undefined;
     readonly isRetryable: boolean;
+    readonly forFork?: string | undefined;
 }
 
 export interface State {
@@ -49,6 +57,14 @@ export interface State {
     readonly context?:
         | { readonly plan: PrepareContextResult; readonly stats?: StatsResult | undefined; readonly usage: ContextUsage; readonly events: readonly ContextEventLine[] }
         | undefined;
+    /** How the way to the hub is. */
+    readonly hub?: HubStatus | undefined;
+    /** What sharing the open conversation would mean. */
+    readonly sharePlan?: { readonly conversationId: string; readonly plan: ShareResult } | undefined;
+    /** What the team shares. */
+    readonly shared?: { readonly team: string; readonly items: readonly SharedHeader[] } | undefined;
+    /** Who reads the open conversation. */
+    readonly readers?: { readonly conversationId: string; readonly members: readonly MemberInfo[]; readonly stores: readonly StoreInfo[]; readonly headSeq: number; readonly isAsked: boolean } | undefined;
     readonly progress: string;
     readonly reply?: { readonly command: string; readonly text: string } | undefined;
     readonly notice?: { readonly level: "info" | "error"; readonly text: string } | undefined;
@@ -78,7 +94,7 @@ export const INITIAL: State = {
 };
 
 /** What the panel does by itself. */
-export type Local = { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" };
+export type Local = { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
 
 /** Messages further than that from those last read are forgotten; they can be read again. */
 const KEPT = 2_000;
@@ -106,6 +122,8 @@ export function reduce(state: State, message: FromHost | Local): State {
                 usage: isSame ? state.usage : undefined,
                 context: undefined,
                 reply: undefined,
+                sharePlan: undefined,
+                readers: isSame ? state.readers : undefined,
                 progress: "",
                 // A panel that is shown anew has no draft yet, whatever it shows.
                 draft: isSame && state.draft.n > 0 ? state.draft : { n: state.draft.n + 1, text: message.conversation?.draft ?? message.draft ?? "" },
@@ -163,7 +181,29 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, page: message.page };
         case "closeCompletion":
             return { ...state, completion: { ...state.completion, items: [] } };
+        case "hub":
+            return { ...state, hub: message.status };
+        case "sharePlan": {
+            const { plan, conversationId } = message;
+            if (plan === undefined || conversationId !== state.conversation?.conversationId) {
+                return { ...state, sharePlan: undefined };
+            }
+            return { ...state, page: "chat", sharePlan: { conversationId, plan }, announcement: "What sharing means stands above the message field." };
+        }
+        case "shared":
+            return { ...state, page: "shared", shared: message };
+        case "readers":
+            return message.conversationId === state.conversation?.conversationId ? { ...state, readers: { ...message, isAsked: message.isAsked || state.readers?.isAsked === true } } : state;
+        case "presence": {
+            const written = (each: ConversationInfo) => (each.conversationId === message.conversationId ? withWriter(each, message.writer) : each);
+            const conversation = state.conversation === undefined ? undefined : written(state.conversation);
+            const isHere = conversation !== state.conversation && message.writer !== undefined;
+            return { ...state, conversation, conversations: state.conversations.map(written), announcement: isHere && message.writer !== undefined ? describeWriter(message.writer) : state.announcement };
+        }
         case "dismiss":
+            if (message.what === "readers") {
+                return { ...state, readers: state.readers === undefined ? undefined : { ...state.readers, isAsked: false } };
+            }
             return { ...state, [message.what]: undefined };
     }
 }
@@ -171,6 +211,15 @@ export function reduce(state: State, message: FromHost | Local): State {
 /** Whether a message's row is empty, because the running answer shows it. */
 export function isShownLive(state: State, message: MessageInfo): boolean {
     return state.live !== undefined && message.id >= state.live.fromMessage && message.turnId !== undefined && message.turnId === state.live.turnId && message.role !== "user";
+}
+
+function withWriter(each: ConversationInfo, writer: WriterInfo | undefined): ConversationInfo {
+    if (each.shared === undefined) {
+        return each;
+    }
+    const shared = { ...each.shared };
+    delete shared.writer;
+    return { ...each, shared: writer === undefined ? shared : { ...shared, writer } };
 }
 
 function keyed(messages: readonly MessageInfo[]): Map<number, MessageInfo> {

@@ -1,0 +1,151 @@
+/** What the panel shows of sharing: who reads, who writes, what sharing would mean, and what a team shares. */
+import { describeStore, describeWriter } from "../hub";
+import type { ConversationInfo, ShareResult } from "../protocol.gen";
+import { useEnds } from "./post";
+import type { State } from "./state";
+import { visible } from "./visible";
+
+const STATES = { current: "Shared", behind: "Shared, behind", apart: "Shared, apart", detached: "No longer shared" } as const;
+const MEANS = {
+    current: "Everybody has the same.",
+    behind: "The hub has more, which could not be taken in yet.",
+    apart: "What was said here while the hub was away is sent when it is back.",
+    detached: "The hub does not have it any more.",
+} as const;
+
+/** The mark of a conversation; undefined for one that was never shared. */
+export function markOf(conversation: ConversationInfo): string | undefined {
+    return conversation.shared === undefined ? undefined : STATES[conversation.shared.state];
+}
+
+/** Who reads it, as a tooltip. */
+export function describeReaders(state: State, conversation: ConversationInfo): string {
+    const { shared } = conversation;
+    if (shared === undefined) {
+        return "";
+    }
+    const known = state.readers?.conversationId === conversation.conversationId ? state.readers.members : [];
+    const team = shared.team === undefined ? "a team" : `the team ${visible(shared.team)}`;
+    const names = known.map((each) => `${visible(each.name)}${each.isSelf ? " (you)" : ""}`).join(", ");
+    const who = shared.state === "detached" ? "" : names === "" ? `Read by ${team}. ` : `Read by ${names} of ${team}. `;
+    return `${who}${MEANS[shared.state]}`;
+}
+
+/** In the header: the mark, or the way to share. */
+export function ShareButton({ state }: { readonly state: State }) {
+    const { post } = useEnds();
+    const { conversation, hub } = state;
+    if (conversation === undefined || hub === undefined || hub.state === "off") {
+        return null;
+    }
+    const mark = markOf(conversation);
+    if (mark === undefined || conversation.shared?.state === "detached") {
+        return <button type="button" class="small" title="Share this conversation with your team" onClick={() => post({ type: "share" })} data-testid="share">Share…</button>;
+    }
+    return <button type="button" class="small mark" title={describeReaders(state, conversation)} aria-label={`${mark}. ${describeReaders(state, conversation)} Show who reads it`} onClick={() => post({ type: "readers" })} data-testid="shared-mark">{mark}</button>;
+}
+
+/** While somebody else writes. */
+export function WriterBanner({ state }: { readonly state: State }) {
+    const writer = state.conversation?.shared?.writer;
+    return writer === undefined ? null : <p class="banner" data-testid="writer">{visible(describeWriter(writer))} You can go on in a fork.</p>;
+}
+
+/** What sharing would mean, to be read before it is done. */
+export function SharePlanCard({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    if (state.sharePlan === undefined) {
+        return null;
+    }
+    const { plan, conversationId } = state.sharePlan;
+    return (
+        <section class="card share-plan" role="group" aria-label="Share this conversation" data-testid="share-plan">
+            <p><strong>Share with the team {visible(plan.team)}?</strong></p>
+            <dl>
+                <dt>Who will read it</dt>
+                <dd>{plan.readers.map((each) => `${visible(each.name)} (${each.isSelf ? "you" : each.role})`).join(", ")}. They also read what is said later.</dd>
+                <dt>What is shared</dt>
+                <dd>{amount(plan)}</dd>
+                {plan.removals.length > 0 && (
+                    <>
+                        <dt>What is taken out before</dt>
+                        <dd><ul>{plan.removals.map((each) => <li key={each.kind}>{visible(each.kind)}: {inMessages(each.messageIds)}</li>)}</ul></dd>
+                    </>
+                )}
+            </dl>
+            {plan.files.length > 0 && (
+                <details>
+                    <summary>Results of tools may hold text of {plan.files.length === 1 ? "1 file" : `${plan.files.length} files`}</summary>
+                    <ul>{plan.files.map((each) => <li key={each}>{visible(each)}</li>)}</ul>
+                </details>
+            )}
+            {plan.isCopy && <p>A copy is shared. This conversation stays as it is, and yours alone.</p>}
+            <div class="tools">
+                <button type="button" onClick={() => post({ type: "confirmShare", conversationId })} data-testid="confirm-share">{plan.isCopy ? "Share a copy" : "Share"}</button>
+                <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "sharePlan" })}>Cancel</button>
+            </div>
+        </section>
+    );
+}
+
+function amount(plan: ShareResult): string {
+    const kilobytes = (bytes: number) => `${Math.max(1, Math.round(bytes / 1000)).toLocaleString("en")} kB`;
+    const messages = plan.messageCount === 1 ? "1 message" : `${plan.messageCount.toLocaleString("en")} messages`;
+    const results = plan.resultByteCount === 0 ? "" : plan.sharesToolResults ? `, of which ${kilobytes(plan.resultByteCount)} are results of tools` : "; the results of tools stay here";
+    return `${messages}, ${kilobytes(plan.byteCount)}${results}.`;
+}
+
+const MOST_IDS = 8;
+
+function inMessages(ids: readonly number[]): string {
+    const more = ids.length - MOST_IDS;
+    return `${ids.length === 1 ? "message" : "messages"} ${ids.slice(0, MOST_IDS).join(", ")}${more > 0 ? ` and ${more.toLocaleString("en")} more` : ""}`;
+}
+
+/** Who reads the conversation, and how far their stores have come, also with a purge. */
+export function ReadersCard({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    if (state.readers?.isAsked !== true) {
+        return null;
+    }
+    const { members, stores, headSeq } = state.readers;
+    return (
+        <section class="card readers" role="group" aria-label="Who reads this conversation" data-testid="readers">
+            <p><strong>Who reads this conversation</strong></p>
+            <ul>{members.map((each) => <li key={each.name}>{visible(each.name)}: {each.isSelf ? `you, ${each.role}` : each.role}</li>)}</ul>
+            <p><strong>Where it is</strong></p>
+            <ul>{stores.map((each, index) => <li key={index}>{visible(describeStore(each, headSeq))}</li>)}</ul>
+            <div class="tools">
+                <button type="button" class="secondary" onClick={() => post({ type: "readers" })}>Ask again</button>
+                <button type="button" class="secondary" onClick={() => post({ type: "unshare" })}>Stop sharing</button>
+                <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "readers" })}>Close</button>
+            </div>
+        </section>
+    );
+}
+
+/** What the team shares. */
+export function SharedList({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    const items = state.shared?.items ?? [];
+    return (
+        <section class="page" aria-label="Shared conversations" data-testid="shared">
+            <h2>Shared with {visible(state.shared?.team ?? "your team")}</h2>
+            <div class="tools">
+                <button type="button" class="secondary" onClick={() => post({ type: "listShared" })}>Look again</button>
+                <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "conversations" })}>Back</button>
+            </div>
+            <ul class="conversations" aria-label="Shared conversations">
+                {items.map((each) => (
+                    <li key={each.conversationId}>
+                        <button type="button" class="plain" onClick={() => post({ type: "openShared", conversationId: each.conversationId })}>
+                            <strong>{visible(each.title) || "Untitled"}</strong>
+                            <span class="detail">{[visible(each.owner), each.messageCount === 1 ? "1 message" : `${each.messageCount.toLocaleString("en")} messages`, new Date(each.updatedAt ?? each.createdAt).toLocaleString(), ...(each.isHere ? ["here"] : []), ...(each.writer === undefined ? [] : [visible(describeWriter(each.writer))])].join(" · ")}</span>
+                        </button>
+                    </li>
+                ))}
+            </ul>
+            {items.length === 0 && <p class="state">The team shares no conversation yet.</p>}
+        </section>
+    );
+}
