@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -21,7 +21,94 @@ class Mutant:
     """Of the seeds that are gone through: one in which it may be seen; None: each seed's own."""
 
 
+_SHARING: Final = (
+    Mutant(
+        "a turn begins on top of less than the hub has",
+        "services/sharing/sharing.py",
+        "if await self._is_on_top(theirs) and not await self._send_purges(theirs):",
+        "if not await self._send_purges(theirs):",
+    ),
+    Mutant(
+        "a purge while the hub is away is not sent later",
+        "services/sharing/sharing.py",
+        "                await self.store.run(shared.intend_purge, at, first, after)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "the store's lease is given back once the hub has answered",
+        "services/sharing/sharing.py",
+        "        given = self.contexts.leases.give_back(mine, self.changed)\n"
+        "        if theirs is not None:\n"
+        "            await _is_done(self.hub.release(theirs))\n",
+        "        if theirs is not None:\n"
+        "            await _is_done(self.hub.release(theirs))\n"
+        "        given = self.contexts.leases.give_back(mine, self.changed)\n",
+    ),
+    Mutant(
+        "a purge concerns what was there when it was asked for",
+        "services/conversation/purge.py",
+        "        while self.everywhere is not None and scope.stretches != sent:",
+        "        if self.everywhere is not None and scope.stretches != sent:",
+    ),
+    Mutant(
+        "what was said apart is not pushed when the hub is back",
+        "services/sharing/sharing.py",
+        "        if await self.store.read(outgoing.has_unpushed, conversation_id):\n            return True\n",
+        "",
+    ),
+    Mutant(
+        "purges of others are passed over",
+        "storage/sharing/arrivals.py",
+        "                purged = _purge(writer, conversation_id, entry)\n",
+        "                purged: list[ConversationId] = []\n",
+    ),
+    Mutant(
+        "forks stay where moved messages were",
+        "storage/sharing/apart.py",
+        "    _move_forks(conversation_id, fork, start)\n",
+        "",
+    ),
+    Mutant(
+        "what moved apart is chained as where it was",
+        "storage/sharing/apart.py",
+        "        head = message_digest(head, fork,",
+        "        head = message_digest(head, conversation_id,",
+    ),
+    Mutant(
+        "what is stored in a shared conversation is not cleaned",
+        "storage/conversation/message_log.py",
+        "    return [cleaner.content(content) for content in contents]\n",
+        "    return list(contents)\n",
+    ),
+    Mutant(
+        "roll backs are not pushed",
+        "storage/sharing/outgoing.py",
+        "        yield NewEntry(EntryKind.HIDDEN,",
+        "        if False:\n            yield NewEntry(EntryKind.HIDDEN,",
+    ),
+    Mutant(
+        "another incarnation of the hub is not compared",
+        "services/sharing/sharing.py",
+        "            if found.incarnation != standing.incarnation or found.head_seq < standing.hub_seq:",
+        "            if False:",
+    ),
+    Mutant(
+        "a purge forgets the title that the hub has",
+        "storage/lifecycle/purge.py",
+        '        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", agreed, each)\n',
+        "        pass\n",
+    ),
+    Mutant(
+        "a member who has left keeps what is shared no longer",
+        "services/sharing/sharing.py",
+        "        await self.store.run(shared.detach, conversation_id)\n",
+        "",
+    ),
+)
+"""Of conversations that are shared; the seeds are of that profile."""
+
 MUTANTS: Final = (
+    *(replace(each, profile="sharing") for each in _SHARING),
     # ------------------------------------------------------------------------------------------------------ leases
     Mutant(
         "a lease that was acquired for a cancelled request is kept",

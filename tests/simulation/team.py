@@ -125,8 +125,11 @@ class Team:
                 self.world.problem("secret in the hub", where)
 
     def _texts(self) -> Iterator[tuple[str, str]]:
-        """All that the hub could show of what somebody said, each with its place."""
+        """All that the hub could show of what somebody said, each with its place. What nobody shares, because
+        the answer to who shared it was lost, or because everybody left, nobody can purge."""
         for each in self.hub.conversations.values():
+            if not any(self.has(oracle, each) for oracle in self.oracles.values() if oracle.view.exists):
+                continue
             yield "a title", each.title or ""
             for row in each.rows:
                 yield f"a {row.kind}", row.body or ""

@@ -22,6 +22,7 @@ from palimpsest.storage import leases
 TRACES = sorted(Path(__file__).with_name("traces").glob("*.json"))
 """The shortest runs that showed a defect, before it was mended."""
 FEW_SEEDS = 20
+FEW_SHARED = 8
 
 
 def play(
@@ -130,6 +131,11 @@ def test_what_was_found_is_mended(trace: Path) -> None:
 @pytest.mark.parametrize("seed", range(FEW_SEEDS))
 def test_nothing_is_found(seed: int) -> None:
     assert run(seed).problems == ()
+
+
+@pytest.mark.parametrize("seed", range(FEW_SHARED))
+def test_nothing_is_found_between_machines_that_share(seed: int) -> None:
+    assert run(seed, operations_of(seed, "sharing")).problems == ()
 
 
 @pytest.mark.slow

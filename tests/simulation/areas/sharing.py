@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tests.simulation.areas.chat import chat_about
+from tests.simulation.areas.history import purge_those
 from tests.simulation.hub.network import FAULTS
 from tests.simulation.operations import Kind, Op, of_conversation, server_of
 from tests.simulation.team import SECRET, TEAM, Team
 from tests.simulation.world import Request, World
 
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.domain.sharing.log import FORMAT, EntryKind, NewEntry
 from palimpsest.domain.turns.journal import EventType
 from palimpsest.services.folder.session import FolderSession
@@ -122,6 +123,19 @@ def _partition(world: World, op: Op) -> None:
         away.add(world.homes[op.a % len(world.homes)].name)
 
 
+async def _purge_away(world: World, request: Request, session: FolderSession, at: ConversationId, op: Op) -> None:
+    """While the hub is away."""
+    away, name = world.part(Team).network.away, request.server.root.name
+    away.add(name)
+    try:
+        n_messages = (await session.contexts.state(at)).n_messages
+        start = op.b % max(1, n_messages)
+        wanted = (MessageId(start), MessageId(start + 1)) if n_messages and op.b % 4 else None
+        await purge_those(world, request, session, at, wanted)
+    finally:
+        away.discard(name)
+
+
 def _lose(world: World, op: Op) -> None:
     """Some of a machine's next calls go wrong."""
     v = op.chance("lose")
@@ -199,6 +213,7 @@ KINDS: Final = {
     "wait": Kind(5, _wait),
     "secret": Kind(4, _secret),
     "partition": Kind(6, _partition, is_late=True),
+    "purge away": of_conversation(4, _purge_away),
     "lose": Kind(8, _lose, is_late=True),
     "hub clock": Kind(3, _hub_clock, is_late=True),
     "hub backup": Kind(3, _backup),
