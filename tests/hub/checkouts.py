@@ -30,7 +30,7 @@ FLY = "fly answers with the sky."
 
 @dataclass(slots=True)
 class Checkout:
-    """A member's checkout of the repository, with the folder that he has open in it."""
+    """A member's checkout of the repository, with the folder that is open in it."""
 
     folders: Folders
     top: Path
@@ -48,7 +48,7 @@ class Checkout:
         await (await self.shared()).share(await self.plan(), choice)
 
     async def look(self) -> None:
-        """What the watch does each few seconds."""
+        """One look of the watch."""
         watch = (await self.folders.get(self.root)).folder.sharing.watch
         assert watch is not None
         await watch.look()
@@ -96,7 +96,7 @@ class Checkout:
 
 
 def kept_bodies() -> list[str]:
-    """What the store keeps of facts that are about files outside of the folder."""
+    """The stored texts of facts that are about files outside of the folder."""
     return [text for (text,) in execute("SELECT body FROM shared_fact WHERE body IS NOT NULL")]
 
 

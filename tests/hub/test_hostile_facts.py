@@ -1,4 +1,4 @@
-"""What a member may push as a fact, and what becomes of it: data with his name, or nothing."""
+"""A fact that a hostile member pushes becomes data with the name of its author, or nothing."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_what_a_colleague_says_is_data_with_his_name_and_rules_nothing(
             assert "noted, on another checkout: " in line
             assert not any(character in line for character in "\x1b\u202e")
             assert len(line) < 300
-    # It is no rule, it is not compared with what the user says, and it closes nothing of his.
+    # It is no rule, it is not compared with what the user says, and it closes none of the user's own facts.
     session = await bob.folders.get(bob.root)
     conversation = await session.conversations.create(None, None)
     state = await session.contexts.state(conversation.id)

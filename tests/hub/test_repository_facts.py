@@ -540,7 +540,7 @@ async def test_whatever_is_done_in_whatever_order_all_end_with_the_same_facts(ch
     for _ in range(3):
         for each in flock:
             await each.look()
-    # What one learns by himself after all have forgotten it is his alone.
+    # A statement that a store learns after all have forgotten it is not shared.
     said = [sorted(fact.fact.content for fact in await each.facts() if fact.is_shared) for each in flock]
     assert said[0] == said[1] == said[2]
     assert not set(said[0]) & forgotten

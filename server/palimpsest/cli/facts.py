@@ -44,6 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=what)
         action.add_argument("ids", nargs="+", type=int, metavar="NUMBER", help="the number of a fact in the list")
+        if name == "forget":
+            action.add_argument("--yes", action="store_true", help="forget shared facts, which your team forgets too")
     actions.add_parser("export", help="write every fact, also those that no longer hold, as one JSON object per line")
     clearing = actions.add_parser("clear", help="delete all facts for good")
     clearing.add_argument("--yes", action="store_true", help="confirm the deletion")
@@ -81,6 +83,12 @@ async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
                 await keeper.verify(FactId(number))
             say(f"Verified {counted(len(arguments.ids), 'fact')}.")
         case "forget":
+            shared = [number for number in arguments.ids if (await keeper.get(FactId(number))).is_shared]
+            if shared and not arguments.yes:
+                listed = ", ".join(map(str, shared))
+                raise InvalidRequest(
+                    f"Your team would forget for good: {listed}. Repeat the command with --yes to do it."
+                )
             for number in arguments.ids:
                 await keeper.forget(FactId(number))
             done = f"Forgot {counted(len(arguments.ids), 'fact')}."

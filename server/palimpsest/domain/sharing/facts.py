@@ -1,7 +1,7 @@
 """A fact of a repository as a hub has it: what it says, and the places it rests on, from the repository's top.
 
-A member may push whatever he likes, so `read` takes only what `written` would write. What a fact says is one line of
-plain text, because it is shown to people and to models beside what they trust.
+A member may push anything, so `read` takes only what `written` would write. The statement is one line of plain text,
+because people and models read it beside text that they trust.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SharedPlace:
 
 @dataclass(frozen=True, slots=True)
 class SharedFact:
-    """What is shared of a fact. Whether it holds is found out on each checkout."""
+    """The shared part of a fact. Each checkout finds out whether the fact holds there."""
 
     type: FactType
     content: str
@@ -79,7 +79,7 @@ class SharedFact:
 
     @property
     def key(self) -> str:
-        """The same statement has the same key, whoever learned it: capitals and spaces do not count."""
+        """The same statement of two people has one key; capitals and spaces do not count."""
         return key_of("fact", self.type.value, " ".join(self.content.casefold().split()))
 
 
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 
 
 def author_name(name: str) -> str:
-    """The name of a member as it stands beside what he noted."""
+    """The name of a member, as people and models read it beside a fact."""
     shown = plain(name)
     return (shown if len(shown) <= LONGEST_AUTHOR else f"{shown[: LONGEST_AUTHOR - 1]}…") or "a colleague"
 

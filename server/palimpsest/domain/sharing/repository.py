@@ -1,4 +1,4 @@
-"""Which repository a folder belongs to, told alike on every machine."""
+"""The identity of a repository, the same on every machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN_MACHINE: Final = re.compile(r"localhost|127(\.\d+){3}|\[::1\]|.*\.localhost
 
 @dataclass(frozen=True, slots=True)
 class RepositoryIdentity:
-    """What tells a repository: equal in both parts, it is the same one; equal in one part, a person has to say so."""
+    """Two folders with both parts equal are of the same repository. With one part equal, a person has to confirm it."""
 
     root_commit: str
     """The least of the commits without parents; empty where it is not known, as in a shallow clone."""
@@ -41,8 +41,8 @@ class RepositoryIdentity:
         return bool(root_commit and self.root_commit == root_commit) or bool(remote and self.remote == remote)
 
     def still_is(self, confirmed: RepositoryIdentity) -> bool:
-        """Whether the folder is still of the repository that `confirmed` tells: nothing that is known of both differs,
-        and something is known."""
+        """Whether the folder is still of the repository `confirmed`: no part that both know differs, and both know at
+        least one."""
         pairs = ((self.root_commit, confirmed.root_commit), (self.remote, confirmed.remote))
         known = [one == other for one, other in pairs if one and other]
         return self.subfolder == confirmed.subfolder and bool(known) and all(known)

@@ -37,7 +37,7 @@ _AT_ONCE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FactsPlan:
-    """What sharing the facts of a folder would do."""
+    """The effect of sharing the facts of a folder."""
 
     team: Team
     readers: tuple[Member, ...]
@@ -65,7 +65,7 @@ class RepositoryFacts:
     sharing: Sharing
     here: FolderFacts
     identify: Callable[[], Awaitable[RepositoryIdentity | None]]
-    """Which repository the folder is of, now; None when it is of none. Raises InvalidRequest for a folder that is not
+    """Asks for the repository of the folder; None when it is of none. Raises InvalidRequest for a folder that is not
     trusted."""
     is_on: bool
     """The setting `hub.facts`."""
@@ -73,7 +73,7 @@ class RepositoryFacts:
     _is_confirmed: bool = False
     """Whether the folder was found to be of the repository for which the user confirmed the sharing."""
     _mark: str = ""
-    """Of the store when everything was pushed."""
+    """The store's mark when everything was pushed."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def share_now(self) -> Share | None:

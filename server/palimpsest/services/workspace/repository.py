@@ -57,7 +57,7 @@ def _only_remote(root: Path, environ: Mapping[str, str]) -> str:
 
 
 def _ask(root: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    """What git says; None when it fails. Raises TimeoutError."""
+    """The output of git; None when it fails. Raises TimeoutError."""
     git = shutil.which("git", path=environ.get("PATH"))
     if git is None:
         return None

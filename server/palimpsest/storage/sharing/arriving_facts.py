@@ -52,7 +52,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of changes."""
+    """The effect of changes that were taken in."""
 
     paths: frozenset[str]
     """The files below the folder that new facts rest on."""

@@ -1,4 +1,4 @@
-"""What the hub lacks of this folder's facts."""
+"""The facts and standings of this folder that the hub lacks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What the hub lacks."""
+    """The changes that the hub lacks, and counts for the user."""
 
     changes: tuple[Change, ...]
     n_open: int
@@ -68,8 +68,8 @@ class Outgoing:
 
 
 def outgoing(cleaner: Cleaner, identity: RepositoryIdentity) -> Outgoing:
-    """What the hub lacks. An open fact of this store's own that it does not have is pushed; of those it has, their
-    standing, whoever wrote them. A fact that is gone from here was forgotten, or its words were purged."""
+    """The changes that the hub lacks: open facts of this store's own, and the standing of each fact that it has,
+    also of a colleague's. A fact that is gone from here was forgotten, or its words were purged."""
     known = known_facts()
     here = facts_here(cleaner, known)
     changes: list[Change] = []
@@ -96,7 +96,7 @@ def outgoing(cleaner: Cleaner, identity: RepositoryIdentity) -> Outgoing:
             continue
         if held is not None and not held.is_open and (at_hub is None or at_hub.standing != LOST):
             n_open += at_hub is not None and at_hub.standing == Standing.OPEN
-            continue  # the user pinned it: that is his, and changes nothing for others
+            continue  # a pin is the user's own, and changes nothing for others
         if at_hub is None or at_hub.standing != standing:
             body, why = _body(told, here.texts[told.id], cleaner, identity)
             if at_hub is None and body is None:

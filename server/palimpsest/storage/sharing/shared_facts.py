@@ -42,7 +42,7 @@ class Share:
 
     hub: str
     incarnation: str
-    """Of the hub, when all that is here was compared with it."""
+    """The hub's incarnation when this store was compared with it."""
     member: str
     """The user's id there."""
     team: str
