@@ -93,9 +93,9 @@ _SHARING: Final = (
         "            if False:",
     ),
     Mutant(
-        "a purge forgets the title that the hub has",
+        "a purge leaves the title that the hub has",
         "storage/lifecycle/purge.py",
-        '        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", agreed, each)\n',
+        '        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", _NO_TITLE, each)\n',
         "        pass\n",
     ),
     Mutant(

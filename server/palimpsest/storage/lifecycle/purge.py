@@ -124,9 +124,8 @@ def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[Message
         conversations.retitle(conversation_id, "", now)
         conversations.set_draft(conversation_id, "", now)
     changed = tuple(dict.fromkeys([*scope.touched, *retitled]))
-    for each in changed:  # the hub forgets the titles of those that have the words; it has to be told of other new ones
-        agreed = "" if each in scope.touched else _NO_TITLE
-        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", agreed, each)
+    for each in changed:  # unless the hub forgets its title as well, it is told of the one that is left
+        execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", _NO_TITLE, each)
     pending_work.empty_files(changed)
     return Purged(scope, changed, held)
 
