@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import AsyncConnection, AsyncPipeline
+from psycopg.generators import send
 
 from palimpsest_hub.addresses import connection_options
 from palimpsest_hub.errors import HubRefused, HubUnreachable
@@ -55,7 +56,8 @@ class _Together(AsyncPipeline):
     that has handed the session on meanwhile takes that for a query, and gives it a session that is never free again."""
 
     def _fetch_gen(self, *, flush: bool) -> Generator[Any, Any, None]:
-        return super()._fetch_gen(flush=False)
+        yield from send(self.pgconn)  # the rest of what is long
+        yield from super()._fetch_gen(flush=False)
 
 
 async def connect(address: str, password: str | None) -> AsyncConnection[Any]:
