@@ -216,6 +216,7 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
     wanted = MessageId(start), MessageId(end)
     scope = purge.find_scope(owner, wanted)
     changed: Sequence[ConversationId] = ()
+    has_hubs_title = shared.has_hubs_title(conversation_id)
     if (
         scope.n_contents
         or scope.n_summaries
@@ -225,6 +226,9 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
         for lease in done.held:
             leases.release(lease)
         changed = done.changed
+    if has_hubs_title and not scope.n_contents:  # it may have been made of words that were never here
+        conversations.retitle(conversation_id, "", writer.now)
+        changed = (*changed, conversation_id)
     shared.note_title(conversation_id, "")  # the hub forgot it: it may have been made of the text
     for each, span in scope.touched.items():
         _note_hidden(each, *span)
@@ -251,6 +255,8 @@ def _is_hidden(conversation_id: ConversationId, first: int, after: int) -> bool:
 
 def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:
     """Whether the store had not what the entry says. Raises one of `_INVALID` for an entry that is none."""
+    if entry.kind in (EntryKind.TITLE, EntryKind.SUMMARY) and shared.intended_purges(conversation_id):
+        return False  # it may hold purged words, and the hub forgets it when it hears of the purge
     match entry.kind:
         case EntryKind.TITLE:
             is_new = conversations.get(conversation_id).title != body

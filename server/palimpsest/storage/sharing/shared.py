@@ -202,6 +202,13 @@ def note_messages(conversation_id: ConversationId, n_messages: int) -> None:
     )
 
 
+def has_hubs_title(conversation_id: ConversationId) -> bool:
+    """Whether the conversation is called here as the hub was last known to call it."""
+    query = """SELECT 1 FROM shared_conversation JOIN conversation ON conversation.id = shared_conversation.conversation
+        WHERE conversation.id = ? AND conversation.title = shared_conversation.title"""
+    return execute(query, conversation_id).fetchone() is not None
+
+
 def note_title(conversation_id: ConversationId, title: str) -> None:
     """The title that the hub has."""
     execute("UPDATE shared_conversation SET title = ? WHERE conversation = ?", title, conversation_id)
