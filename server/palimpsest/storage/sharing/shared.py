@@ -150,10 +150,11 @@ def digest_of(conversation_id: ConversationId, message_id: int) -> str | None:
 
 
 def intend_purge(conversation_id: ConversationId, start: int, end: int) -> None:
-    """The hub is to purge the messages [start, end) when it is back."""
+    """The hub is to purge the messages [start, end) when it is back. A no-op for what is shared no longer."""
     execute(
-        "INSERT INTO purge_intent (conversation, start_message_id, end_message_id) VALUES (?, ?, ?)",
-        *(conversation_id, start, end),
+        """INSERT INTO purge_intent (conversation, start_message_id, end_message_id)
+        SELECT conversation, ?, ? FROM shared_conversation WHERE conversation = ?""",
+        *(start, end, conversation_id),
     )
 
 
