@@ -20,6 +20,6 @@ def test_actions_and_options_are_shown_as_they_are_typed() -> None:
     text = page()
     assert "| `list [--stale] [--path FILE]` |" in text
     assert "| `list` `--path FILE` |" in text
-    assert "| `forget NUMBER …` |" in text
+    assert "| `forget NUMBER … [--yes]` |" in text
     assert "| `[FOLDER]` |" in text
     assert "| `/adopt [yes\\|no]` |" in text
