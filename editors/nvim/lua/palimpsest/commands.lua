@@ -307,6 +307,36 @@ M.commands = {
     about = "Redo the last undone change of summaries.",
     run = on_changes(methods.SummaryRedoRequest),
   },
+  share = {
+    about = "Share the conversation with your team, once you have read what that means.",
+    run = function(chat)
+      if has_conversation(chat) then
+        require("palimpsest.sharing").share(chat)
+      end
+    end,
+  },
+  unshare = {
+    about = "Stop sharing the conversation. Others keep what they have taken in.",
+    run = function(chat)
+      if has_conversation(chat) then
+        require("palimpsest.sharing").unshare(chat)
+      end
+    end,
+  },
+  shared = {
+    about = "Open a conversation that your team shares.",
+    run = function(chat)
+      require("palimpsest.sharing").pick(chat)
+    end,
+  },
+  readers = {
+    about = "Show who reads a shared conversation, and how far their machines have come.",
+    run = function(chat)
+      if has_conversation(chat) then
+        require("palimpsest.sharing").readers(chat)
+      end
+    end,
+  },
   approvals = {
     about = "List the kept answers about tools, and withdraw one.",
     run = function(chat)

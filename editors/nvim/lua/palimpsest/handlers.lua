@@ -27,6 +27,10 @@ return {
     client.emit("facts", ctx.client_id, params)
     require("palimpsest.facts").look_again(ctx.client_id)
   end,
+  [methods.DidChangePresenceNotification] = telling("conversation"),
+  [methods.DidMoveApartNotification] = function(_, params)
+    require("palimpsest.sharing").tell_moved(params)
+  end,
   [methods.ApprovalRequestRequest] = function(_, params)
     return require("palimpsest.approvals").ask(params)
   end,

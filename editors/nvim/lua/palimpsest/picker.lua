@@ -2,6 +2,7 @@
 local client = require("palimpsest.client")
 local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
+local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
 
 local M = {}
@@ -12,6 +13,7 @@ local function conversation_line(info)
   local marks = (info.runningTurnId and " · answering" or "")
     .. (info.draft ~= "" and " · draft" or "")
     .. (info.isArchived and " · archived" or "")
+    .. (info.shared and " · " .. sharing.mark(info) or "")
   local count = text.counted(info.messageCount, "message")
   return ("%s  %s, %s%s"):format(title, text.local_time(info.updatedAt), count, marks)
 end

@@ -1,4 +1,5 @@
 --- How full the context is, for the bar above the chat and for the user's status line.
+local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
 
 local M = {}
@@ -24,6 +25,10 @@ function M.winbar(chat)
     table.insert(parts, ("%%#%s#%s%%* %s"):format(group, bar(usage), text.in_statusline(usage.compact)))
     table.insert(parts, text.in_statusline(usage.model))
   end
+  local mark = sharing.mark(chat.info)
+  if mark ~= "" then
+    table.insert(parts, "%#PalimpsestAbout#" .. text.in_statusline(mark) .. "%*")
+  end
   table.insert(parts, "%=" .. text.in_statusline(chat:status()) .. " ")
   return table.concat(parts, " ")
 end
@@ -41,6 +46,10 @@ function M.component()
   local status = chat:status()
   if status ~= "" then
     table.insert(parts, text.one_line(status))
+  end
+  local mark = sharing.mark(chat.info)
+  if mark ~= "" then
+    table.insert(parts, mark)
   end
   if chat.stale_facts and chat.stale_facts > 0 then
     table.insert(parts, ("%d stale"):format(chat.stale_facts))

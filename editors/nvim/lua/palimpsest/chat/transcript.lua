@@ -24,6 +24,7 @@ local M = {}
 ---@field role "user"|"assistant"|"note"
 ---@field parts palimpsest.Part[]
 ---@field has_header boolean
+---@field author? string Of a shared conversation: who else wrote it, or asked for it.
 ---@field stamp? string
 ---@field ending? string How it ended, when not as it should.
 ---@field group? { key: string, label: string } Neighbours with the same key are folded as one.
@@ -84,7 +85,9 @@ function M.render_entry(entry, is_first)
     table.insert(lines, "")
   end
   if entry.has_header then
-    table.insert(lines, HEADERS[entry.role])
+    local author = entry.author and text.one_line(entry.author)
+    local own = HEADERS[entry.role]
+    table.insert(lines, not author and own or entry.role == "user" and author or ("%s to %s"):format(own, author))
   end
   for n, part in ipairs(entry.parts) do
     if n > 1 then
@@ -170,6 +173,7 @@ function M.entries_of(messages, summaries)
         has_header = not goes_on,
         stamp = message.createdAt,
         ending = ENDINGS[message.state],
+        author = message.author,
         group = group_of(message, summaries),
       })
     elseif before and ENDINGS[message.state] then

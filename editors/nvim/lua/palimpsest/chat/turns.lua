@@ -59,7 +59,11 @@ function Chat:_end_turn(which, err, result)
       self.input:give_back(which.text)
     end
     self:note(err.message)
-    return self:_draw(true)
+    self:_draw(true)
+    if which.text and self.conversation_id and err.data and err.data.canFork then
+      require("palimpsest.sharing").offer_fork(self, which.text)
+    end
+    return
   elseif err then
     self:note(err.message)
   end
