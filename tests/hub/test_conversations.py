@@ -291,3 +291,18 @@ async def test_many_entries_go_in_pieces(lab: Lab) -> None:
 def end_leases(lab: Lab, conversation: str) -> None:
     """As if time had passed."""
     lab.owner.execute("UPDATE hub.conversation SET lease_until = now() - interval '1 s' WHERE id = %s", [conversation])
+
+
+async def test_a_purge_after_one_that_a_fork_began_with(lab: Lab) -> None:
+    team = lab.team(ann="writer")
+    ann = team.hub("ann")
+    lease, _ = await share(ann, team.id, "one", "two")
+    await ann.purge(lease, 0, 2)
+    fork = uuid.uuid4().hex
+    await ann.share(team.id, NewConversation(fork, "a fork", "fake/model", AT, lease.conversation, 2))
+    below = await ann.lease(team.id, fork, "a store", "a turn")
+    await ann.push(below, [NewEntry(EntryKind.TITLE, "k", "t")])
+    await ann.release(below)
+    await ann.purge(lease, 0, 2)
+    bodies = [each.body for each in await ann.entries(team.id, fork, 0) if each.kind == EntryKind.PURGE]
+    assert bodies == [f'[0, 2, "{lease.conversation}"]'] * 2

@@ -114,7 +114,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
     IF FOUND THEN
         INSERT INTO hub.entry (team, conversation, seq, kind, key, author, format, body)
-        SELECT p_team, p_conversation, row_number() OVER (ORDER BY seq), kind, key, author, e.format, body
+        SELECT p_team, p_conversation, row_number() OVER (ORDER BY seq), kind, left('copied ' || key, 200), author,
+               e.format, body
         FROM hub.entry e WHERE team = p_team AND conversation = p_parent AND kind = 'purge'
             AND (body::json ->> 0)::int < p_fork;
         UPDATE hub.conversation SET

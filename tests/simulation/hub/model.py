@@ -142,7 +142,7 @@ class ModelHub:
             )
             rows = [] if new.parent is None else self.stored.conversations[team, new.parent].rows
             purges = [each for each in rows if each.kind == "purge" and start_of(each) < new.fork_at]
-            made.rows = [replace(each, at_s=self.now_s()) for each in purges]
+            made.rows = [replace(each, key=f"copied {each.key}", at_s=self.now_s()) for each in purges]
             made.head_seq = len(made.rows)
         elif here.is_unshared:
             raise HubRefused("unshared", "This conversation was shared once and is no longer. Share a copy of it.")

@@ -100,7 +100,7 @@ def mark() -> str:
     """Another text whenever a fact was added, closed, opened or removed, or the hub's standing of one is another. Sums
     over ids, because it is compared every few seconds and a folder may have 100,000 facts."""
     (facts_now,) = execute(
-        """SELECT COUNT(*), MAX(id), TOTAL(id), TOTAL(CASE WHEN closed_at IS NULL THEN 0 ELSE id END),
+        """SELECT COUNT(*), MAX(id), TOTAL(id), TOTAL(CASE WHEN closed_at IS NULL THEN 0 ELSE id * id % 1000003 END),
             TOTAL(superseded_by * (id % 1009)) FROM fact"""
     )
     standings = execute("SELECT standing, COUNT(*), TOTAL(fact) FROM shared_fact GROUP BY standing ORDER BY standing")
