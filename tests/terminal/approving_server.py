@@ -12,12 +12,12 @@ from tests.terminal import scripted_server
 
 
 class ApprovingServer(scripted_server.Server):
-    def ask(self, params: scripted_server.Json, conversation: str, **more: Any) -> None:
+    def ask(self, params: scripted_server.Json, conversation: str, id: str = "ask", **more: Any) -> None:
         asked = {
             "conversationId": conversation, "turnId": "turn-1", "tool": "run_command", "title": "Run this command?",
             "shown": "rm 'photo⟨U+202E⟩gnp'", "covers": "commands in . that begin with: rm", "mayBeAlways": True,
         } | more  # fmt: skip
-        self.send({"id": "ask", "method": "palimpsest/approval/request", "params": asked})
+        self.send({"id": id, "method": "palimpsest/approval/request", "params": asked})
 
     def tell(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
         answer = self.await_message(lambda message: message.get("id") == "ask")
@@ -32,6 +32,22 @@ class ApprovingServer(scripted_server.Server):
     def scene_shell(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
         self.ask(params, conversation, mayBeAlways=False)
         self.tell(request, params, conversation)
+
+    def scene_edits(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
+        """Two questions at once."""
+        for name in ("a.py", "b.py"):
+            diff = f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old\n+new\n"
+            self.ask(
+                params, conversation, id=name, tool="propose_edit", title=f"Change {name}?", shown=diff,
+                covers=f"edits of {name}",
+            )  # fmt: skip
+        said = {}
+        for _ in range(2):
+            answer = self.await_message(lambda message: message.get("id") in ("a.py", "b.py"))
+            said[answer["id"]] = answer["result"]["answer"]
+        text = ", ".join(f"{name} {answer}" for name, answer in said.items())
+        self.delta(params["partialResultToken"], type="text", text=text)
+        self.end_turn(request, conversation)
 
     def scene_settled(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
         """The user answers in another editor, as soon as this one has been heard of something else."""

@@ -20,19 +20,19 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyte
 from tests.waiting import WAIT_S
 
 import palimpsest.terminal.chat
+from palimpsest.terminal import texts
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.session import Session
 
 HERE = Path(__file__).parent
 TIMEOUT_S = WAIT_S
+ROWS, COLUMNS = 40, 100
 
-CTRL_C, CTRL_D, ENTER, TAB, UP = "\x03", "\x04", "\r", "\t", "\x1b[A"
-_PROMPT = "\x1b[?2004h"
-"""Switches bracketed paste on: the first thing a prompt does."""
-_CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
+CTRL_A, CTRL_C, CTRL_D, ENTER, TAB, UP = "\x01", "\x03", "\x04", "\r", "\t", "\x1b[A"
 
 
 class Chats:
@@ -99,9 +99,9 @@ class Chats:
 
     @contextlib.contextmanager
     def terminal(self, *scene: str, which: str = "newest", env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
-        """A chat at a terminal of 100 columns."""
+        """A chat at a terminal of 40 rows and 100 columns."""
         master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         with subprocess.Popen(
             self.command(*scene, which=which),
             stdin=slave,
@@ -116,6 +116,10 @@ class Chats:
             finally:
                 chat.kill()
                 os.close(master)
+
+    def let_go(self) -> None:
+        """End the answer of the scene `held`."""
+        Path(f"{self.log}.go").touch()
 
     def received(self, method: str) -> list[Any]:
         """The params of the messages of one method that the server got, oldest first."""
@@ -132,6 +136,8 @@ class Terminal:
         self._master = master
         self._raw = ""
         self._pending = b""
+        self._screen = pyte.HistoryScreen(COLUMNS, ROWS, history=10_000)
+        self._drawing = pyte.Stream(self._screen)
         self.seen = 0
         """How far the output has been matched."""
 
@@ -151,11 +157,36 @@ class Terminal:
         before, self.seen = self._raw[self.seen : match], match
         return before
 
+    def until(self, *wanted: str) -> list[str]:
+        """Wait until all this is on the screen; its lines then."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not all(any(each in line for line in self.lines) for each in wanted):
+            if not self._read(deadline):
+                raise AssertionError("\n".join((f"{wanted} were not seen in", *self.lines)))
+        return self.lines
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen, without blanks at the end of lines and empty lines at its end."""
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip().split("\n")
+
+    @property
+    def transcript(self) -> list[str]:
+        """All lines, those that have scrolled away first."""
+        width = self._screen.columns
+        away = ["".join(line[column].data for column in range(width)).rstrip() for line in self._screen.history.top]
+        return [*away, *self.lines]
+
+    def resize(self, rows: int, columns: int) -> None:
+        """The window gets another size."""
+        self._screen.resize(rows, columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def expect_prompt(self) -> str:
-        """Wait until keys are read; what came before."""
-        before = self.expect(_PROMPT)
-        self.expect(">")
-        return before.removesuffix(_PROMPT)
+        """Wait until the chat waits for a message; what came before, as sent."""
+        self.until(texts.PLACEHOLDER)
+        before, self.seen = self._raw[self.seen :], len(self._raw)
+        return before
 
     def leave(self, keys: str = CTRL_D) -> int:
         """The exit status after these keys."""
@@ -186,12 +217,8 @@ class Terminal:
         text = self._pending.decode("utf-8", "ignore")
         self._pending = self._pending[len(text.encode()) :]
         self._raw += text
+        self._drawing.feed(text)
         return bool(data)
-
-
-def left_standing(raw: str) -> list[str]:
-    """The lines as they are in the end: a line that was rewritten in place has its last text."""
-    return [line.rsplit("\r", 1)[-1] for line in _CONTROLS.sub("", raw).split("\r\n")]
 
 
 def _find(raw: str, start: int, text: str) -> int | None:

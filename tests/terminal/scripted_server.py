@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import select
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,6 +29,27 @@ USAGE: Json = {
     "byKind": [{"kind": "messages", "tokens": 2000}, {"kind": "system", "tokens": 100}],
     "lastSummaryAt": "2026-11-21T10:00:00Z", "status": "ready",
 }  # fmt: skip
+
+
+PAGE = """\
+# Prices
+
+The gross price is the net price **with tax**, rounded once:
+
+```python
+def gross(net):
+    return round(net * 1.19)  # cents
+```
+
+| Rate | Where |
+| --- | --- |
+| 19 % | `prices.py` |
+
+- one item
+- another
+
+The end.
+"""
 
 
 class Server:
@@ -147,6 +170,14 @@ class Server:
         self.end_turn(request, "conversation-1", "cancelled" if self.options.slow else "committed")
 
     def on_mentions_complete(self, request: Json, params: Json) -> None:
+        if params["text"] != "/":
+            at = params["text"].rfind("@")
+            file = {"kind": "file", "label": "prices.py", "insertText": "@src/shop/prices.py ", "detail": "src/shop",
+                    "path": "src/shop/prices.py"}  # fmt: skip
+            found = [file] if at >= 0 else []
+            start = len(params["text"][: max(at, 0)].encode("utf-16-le")) // 2
+            self.reply(request, {"start": start, "items": found, "isIncomplete": False})
+            return
         items = [
             {"kind": "command", "label": each.usage, "insertText": f"/{each.name} ", "detail": each.help}
             for each in COMMANDS
@@ -212,6 +243,20 @@ class Server:
         cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
         self.reply(cancel, {"status": "cancelled"})
         self.end_turn(request, conversation, "cancelled")
+
+    def scene_held(self, request: Json, params: Json, conversation: str) -> None:
+        """Goes on when the file LOG.go is there. Meanwhile commands are answered, and nothing else."""
+        self.delta(params["partialResultToken"], type="text", text="one two")
+        while not os.path.exists(f"{self.options.log}.go"):
+            if select.select([0], [], [], 0.02)[0]:
+                self.take(next(self.messages))
+        self.delta(params["partialResultToken"], type="text", text=" and the rest")
+        self.end_turn(request, conversation)
+
+    def scene_page(self, request: Json, params: Json, conversation: str) -> None:
+        for piece in re.findall(r".{1,7}", PAGE, re.DOTALL):
+            self.delta(params["partialResultToken"], type="text", text=piece)
+        self.end_turn(request, conversation)
 
     def scene_stuck(self, request: Json, params: Json, conversation: str) -> None:
         """Goes on when it is cancelled; only `$/cancelRequest` ends it, and that without an answer."""

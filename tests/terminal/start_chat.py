@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from palimpsest.terminal.chat import run
+from palimpsest.terminal.chat import Wish, run
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     folder, which, *server = sys.argv[1:]
-    return run(Path(folder), server, begins_new=which == "new")
+    return run(Wish(Path(folder), begins_new=which == "new"), server, lambda folder: False)
 
 
 if __name__ == "__main__":

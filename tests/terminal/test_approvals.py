@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -21,7 +22,17 @@ def chats(tmp_path: Path) -> Chats:
 
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [("y", "once"), ("always", "always"), ("No", "deny"), ("never", "never"), (CTRL_D, "deny"), (CTRL_C, "deny")],
+    [
+        ("y" + ENTER, "once"),
+        ("a" + ENTER, "always"),
+        ("Always" + ENTER, "always"),
+        ("n" + ENTER, "deny"),
+        ("No" + ENTER, "deny"),
+        ("!" + ENTER, "never"),
+        ("never" + ENTER, "never"),
+        (CTRL_D, "deny"),
+        (CTRL_C, "deny"),
+    ],
 )
 def test_what_is_typed_is_the_answer(chats: Chats, keys: str, answer: str) -> None:
     with chats.terminal() as terminal:
@@ -30,25 +41,69 @@ def test_what_is_typed_is_the_answer(chats: Chats, keys: str, answer: str) -> No
         terminal.expect("Run this command?")
         terminal.expect("rm 'photo⟨U+202E⟩gnp'")
         terminal.expect("`always` and `never` apply to commands in . that begin with: rm.")
-        terminal.expect("yes, no, always or never?")
-        terminal.type(keys + (ENTER if len(keys) > 1 or keys.isalpha() else ""))
+        terminal.until("? y yes  n no  a always  ! never  then Enter")
+        terminal.type(keys)
         terminal.expect(f"The answer is {answer}")
         terminal.expect_prompt()
         assert terminal.leave() == 0
 
 
-def test_nothing_but_an_answer_is_one_and_always_is_not_said_to_a_shell(chats: Chats) -> None:
+def test_any_other_line_waits_as_a_message_and_always_is_not_said_to_a_shell(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("shell" + ENTER)
+        terminal.until("? y yes  n no  ! never  then Enter")
         for typed in ("", "maybe", "always"):
-            terminal.expect("yes, no or never?")
             terminal.type(typed + ENTER)
-        terminal.expect("yes, no or never?")
+        terminal.until("next: maybe", "next: always")
         terminal.type("yes" + ENTER)
         terminal.expect("The answer is once")
+        terminal.expect("You said in conversation-1: maybe.")
+        terminal.expect("You said in conversation-1: always.")
         terminal.expect_prompt()
         assert terminal.leave() == 0
+
+
+def test_what_is_being_typed_when_a_question_comes_is_no_answer(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("approve" + ENTER + "yes, and then")
+        terminal.until("? y yes  n no  a always  ! never  then Enter", "> yes, and then")
+        terminal.type(ENTER)
+        terminal.until("next: yes, and then")
+        terminal.type("n" + ENTER)
+        terminal.expect("The answer is deny")
+        terminal.expect("You said in conversation-1: yes, and then.")
+        assert terminal.leave() == 0
+
+
+def test_a_change_is_shown_in_colors_and_two_questions_one_after_the_other(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("edits" + ENTER)
+        terminal.expect("Change a.py?")
+        shown = terminal.expect("edits of a.py")
+        terminal.until("then Enter")
+        assert not any("Change b.py?" in line for line in terminal.transcript)
+        terminal.type("y" + ENTER)
+        terminal.expect("Change b.py?")
+        terminal.type("n" + ENTER)
+        terminal.expect("a.py once, b.py deny")
+        assert terminal.leave() == 0
+    assert re.search("\x1b\\[31[0-9;]*m-old", shown)
+    assert re.search("\x1b\\[32[0-9;]*m\\+new", shown)
+
+
+def test_a_terminal_that_only_prints_asks_too(chats: Chats) -> None:
+    with chats.terminal(env={"TERM": "dumb"}) as terminal:
+        terminal.expect("> ")
+        terminal.type("approve\n")
+        terminal.expect("y yes, n no, a always, ! never? ")
+        terminal.type("what?\n")
+        terminal.expect("y yes, n no, a always, ! never? ")
+        terminal.type("a\n")
+        terminal.expect("The answer is always")
+        assert terminal.leave("/quit\n") == 0
 
 
 @pytest.mark.parametrize("scene", ["settled", "unreadable"])

@@ -80,7 +80,7 @@ def test_a_command_is_a_slash_and_a_word(line: str, parsed: tuple[str, str] | No
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("modle", "model"), ("sum", "summarize"), ("ussage", "usage"), ("lst", "list")],
+    [("modle", "model"), ("sum", "summarize"), ("ussage", "usage"), ("rsume", "resume")],
 )
 async def test_an_unknown_command_is_refused_with_the_nearest(chats: Chats, typed: str, meant: str) -> None:
     async with commanding(chats) as (commands, _, _):
@@ -99,11 +99,11 @@ async def test_help_lists_the_server_s_commands_and_the_terminal_s_own_once_each
     async with commanding(chats) as (commands, view, _):
         await commands.run("help", "")
     listed = [line.split()[0].removeprefix("/") for line in view.lines if line.startswith("/")]
-    own = {"list", "open", "read", "adopt", "quit"}
+    own = {"resume", "read", "adopt", "quit"}
     assert sorted(listed) == sorted({command.name.value for command in COMMANDS} | own)
 
 
-@pytest.mark.parametrize("name", ["help", "list", "quit"])
+@pytest.mark.parametrize("name", ["help", "quit"])
 async def test_an_argument_nobody_reads_is_refused(chats: Chats, name: str) -> None:
     async with commanding(chats) as (commands, _, _):
         with pytest.raises(CommandFailed, match="takes no argument"):
@@ -119,7 +119,7 @@ async def test_reading_before_there_is_a_conversation_says_so(chats: Chats) -> N
 async def test_the_server_runs_a_command_in_the_conversation_that_is_open(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1") as (commands, view, session):
         await commands.run("usage", "")
-        await commands.run("open", "1")
+        await commands.run("resume", "1")
         await commands.run("summarise", "0-1")
         await commands.run("fork", "")
         assert view.lines[-1] == "The chat continues in a fork."
@@ -139,39 +139,39 @@ async def test_the_server_runs_a_command_in_the_conversation_that_is_open(chats:
 
 async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "3") as (commands, view, session):
-        await commands.run("list", "")
+        await commands.run("resume", "")
         assert view.lines[1].startswith("2 | conversa | Title 2 | 4 | ")
-        await commands.run("open", "2")
+        await commands.run("resume", "2")
         assert session.conversation_id == "conversation-2"
         assert "“Title 2” (4 messages, scripted-1)" in view.lines[-1]
-        await commands.run("list", "")
-        assert view.lines[-2].startswith("2* | conversa | Title 2")
-        await commands.run("open", "title 3")
+        await commands.run("resume", "")
+        assert view.lines[-3].startswith("2* | conversa | Title 2")
+        await commands.run("resume", "title 3")
         assert session.conversation_id == "conversation-3"
-        await commands.run("open", "conversation-1")
+        await commands.run("resume", "conversation-1")
         assert session.conversation_id == "conversation-1"
         listed = r"1 \(conversa Title 1\), 2 \(conversa Title 2\), 3 \(conversa Title 3\)"
         with pytest.raises(CommandFailed, match=rf"Several .* {listed}\. Type .* the id"):
-            await commands.run("open", "title")
+            await commands.run("resume", "title")
 
 
-@pytest.mark.parametrize("argument", ["", "0", "4", "two", "-1", "²"])
+@pytest.mark.parametrize("argument", ["0", "4", "two", "-1", "²"])
 async def test_a_number_that_is_not_in_the_list_opens_nothing(chats: Chats, argument: str) -> None:
     async with commanding(chats, "--conversations", "3") as (commands, _, session):
-        with pytest.raises(CommandFailed, match="/open N"):
-            await commands.run("open", argument)
+        with pytest.raises(CommandFailed, match="/resume N"):
+            await commands.run("resume", argument)
         assert session.conversation_id is None
 
 
 async def test_opening_follows_the_answer_that_is_being_written(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1", "--running") as (commands, view, _):
-        await commands.run("open", "1")
+        await commands.run("resume", "1")
     assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["the rest of turn-elsewhere"]
 
 
 async def test_new_leaves_nothing_behind_until_something_is_said(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1") as (commands, _, session):
-        await commands.run("open", "1")
+        await commands.run("resume", "1")
         await commands.run("new", "")
         assert session.conversation_id is None
         assert chats.received("palimpsest/command/run") == []
@@ -182,7 +182,7 @@ async def test_new_leaves_nothing_behind_until_something_is_said(chats: Chats) -
 
 async def test_a_summary_is_followed_while_it_is_written(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1") as (commands, view, _):
-        await commands.run("open", "1")
+        await commands.run("resume", "1")
         await commands.run("summarize", "2-5")
     assert sum(isinstance(event, ContextEvent) for event in view.events) == 3
     assert view.lines[-1] == "Ran /summarize 2-5"
@@ -190,7 +190,7 @@ async def test_a_summary_is_followed_while_it_is_written(chats: Chats) -> None:
 
 async def test_reading_shows_who_said_what_and_where_it_goes_on(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1") as (commands, view, _):
-        await commands.run("open", "1")
+        await commands.run("resume", "1")
         await commands.run("read", "")
         assert "A choice." in view.lines
         assert '→ read_file {"path": "cut.py"}' in view.lines

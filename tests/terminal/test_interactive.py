@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import stat
 
-import pytest
-from tests.terminal.chats import CTRL_C, CTRL_D, ENTER, TAB, UP, Chats, left_standing
+from tests.terminal.chats import CTRL_A, CTRL_C, CTRL_D, ENTER, TAB, UP, Chats
+
+from palimpsest.terminal import texts
 
 USAGE = "2.1k / 200k (1%) · scripted-1"
 
@@ -17,7 +18,7 @@ def test_an_answer_streams_and_its_usage_is_told(chats: Chats) -> None:
         terminal.expect_prompt()
         terminal.type("hello" + ENTER)
         terminal.expect("You said in conversation-1: hello.")
-        assert "\x1b[2m" in terminal.expect(USAGE)
+        terminal.until(USAGE)
         terminal.expect_prompt()
         assert terminal.leave() == 0
     assert chats.received("exit") == [None]
@@ -76,22 +77,21 @@ def test_a_second_ctrl_c_stops_waiting(chats: Chats) -> None:
         terminal.expect("No longer waiting")
         terminal.expect_prompt()
         assert terminal.leave() == 0
-    assert {"id": 3} in chats.received("$/cancelRequest")
+    assert {"id": 4} in chats.received("$/cancelRequest")
 
 
 def test_ctrl_c_clears_the_line_and_twice_leaves(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
-        terminal.type("not meant" + CTRL_C)
-        terminal.expect_prompt()
-        terminal.type("meant" + ENTER)
+        terminal.type("not meant" + CTRL_C + "meant" + ENTER)
         terminal.expect("in conversation-1: meant.")
         terminal.expect_prompt()
         terminal.type(CTRL_C)
         terminal.expect("Press Ctrl-C again or Ctrl-D to leave.")
-        terminal.expect_prompt()
         terminal.type("still here" + CTRL_C)
         terminal.expect_prompt()
+        terminal.type(CTRL_C)
+        terminal.expect("Press Ctrl-C again or Ctrl-D to leave.")
         assert terminal.leave(CTRL_C) == 0
     assert [params["text"] for params in chats.received("palimpsest/chat")] == ["meant"]
 
@@ -104,7 +104,7 @@ def test_a_failed_turn_says_why_and_its_text_is_not_lost(chats: Chats) -> None:
         terminal.expect("The provider is overloaded; try again later.")
         terminal.expect_prompt()
         terminal.type(UP)
-        terminal.expect("fail")
+        terminal.until("> fail")
         terminal.type(ENTER)
         terminal.expect("The provider is overloaded; try again later.")
         terminal.expect_prompt()
@@ -128,7 +128,7 @@ def test_what_was_typed_is_there_in_the_next_run_and_private(chats: Chats) -> No
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("remember me" + ENTER)
-        terminal.expect(USAGE)
+        terminal.until(USAGE)
         terminal.expect_prompt()
         assert terminal.leave() == 0
     (history,) = chats.state.rglob("history")
@@ -138,7 +138,7 @@ def test_what_was_typed_is_there_in_the_next_run_and_private(chats: Chats) -> No
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type(UP)
-        terminal.expect("remember me")
+        terminal.until("> remember me")
         terminal.type(CTRL_C)
         terminal.expect_prompt()
         assert terminal.leave() == 0
@@ -156,23 +156,44 @@ def test_without_a_place_for_the_history_the_chat_goes_on(chats: Chats) -> None:
         assert terminal.leave() == 0
 
 
-def test_commands_and_models_are_completed(chats: Chats) -> None:
+def test_commands_models_and_files_are_completed(chats: Chats) -> None:
     with chats.terminal("--conversations", "1") as terminal:
         terminal.expect_prompt()
         terminal.type("/us")
-        terminal.expect("Show how full the context is.")
+        terminal.until("Show how full the context is.")
         terminal.type(TAB)
-        terminal.expect("age")
+        terminal.until("> /usage")
         terminal.type(ENTER)
         terminal.expect("Ran /usage")
         terminal.expect_prompt()
         terminal.type("/model lo")
-        terminal.expect("locked-2")
-        terminal.type(TAB)
-        terminal.expect("cked-2")
-        terminal.type(ENTER)
+        terminal.until("locked-2")
+        terminal.type(TAB + ENTER)
         terminal.expect("There is no key for locked-2.")
         terminal.expect_prompt()
+        terminal.type("What does 👩 @pri")
+        terminal.until("prices.py", "src/shop")
+        terminal.type(TAB)
+        terminal.until("@src/shop/prices.py")
+        terminal.type("do?" + ENTER)
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+    assert [each["text"] for each in chats.received("palimpsest/chat")] == ["What does 👩 @src/shop/prices.py do?"]
+
+
+def test_conversations_to_resume_are_listed_completed_and_continued(chats: Chats) -> None:
+    with chats.terminal("--conversations", "2") as terminal:
+        terminal.expect_prompt()
+        terminal.type("/resume" + ENTER)
+        terminal.expect("/resume N goes on with one of them")
+        terminal.expect_prompt()
+        terminal.type("/resume 2")
+        terminal.until("Title 2", "4 messages")
+        terminal.type(TAB + ENTER)
+        terminal.expect("Continuing “Title 2” (4 messages, scripted-1).")
+        terminal.expect_prompt()
+        terminal.type("hello" + ENTER)
+        terminal.expect("in conversation-2: hello.")
         assert terminal.leave() == 0
 
 
@@ -190,9 +211,9 @@ def test_a_paste_of_many_lines_is_one_message(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("\x1b[200~first\r\nsecond\n\nthird\x1b[201~")
-        terminal.expect("third")
+        terminal.until("> first", "  second", "  third")
         terminal.type(ENTER)
-        terminal.expect(USAGE)
+        terminal.until(USAGE)
         terminal.expect_prompt()
         assert terminal.leave() == 0
     assert [params["text"] for params in chats.received("palimpsest/chat")] == ["first\nsecond\n\nthird"]
@@ -202,8 +223,9 @@ def test_a_model_s_text_does_not_drive_the_terminal(chats: Chats) -> None:
     with chats.terminal("--conversations", "1") as terminal:
         terminal.expect_prompt()
         terminal.type("hostile" + ENTER)
-        shown = terminal.expect(USAGE)
-        assert "\\x1b]0;owned\\x07\\x1b[2Jred\\u202etxt\\x9b31m\ttab" in shown
+        terminal.expect("> hostile")
+        shown = terminal.expect("line \\ud800")
+        assert "\\x1b]0;owned\\x07\\x1b[2Jred\\u202etxt\\x9b31m" in shown
         assert not re.search("\x07|\x1b\\]|\x1b\\[2J|\x9b|\u202e", shown)
         terminal.expect_prompt()
         terminal.type("/read" + ENTER)
@@ -212,63 +234,150 @@ def test_a_model_s_text_does_not_drive_the_terminal(chats: Chats) -> None:
         assert terminal.leave() == 0
 
 
-def test_thinking_is_dimmed_and_each_tool_call_is_one_line(chats: Chats) -> None:
+def test_thinking_and_each_tool_call_stand_in_the_order_they_came(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("tools" + ENTER)
-        shown = terminal.expect(USAGE)
+        terminal.expect("so the answer is incomplete.")
         terminal.expect_prompt()
+        shown = [line for line in terminal.transcript if line]
         assert terminal.leave() == 0
-    assert "\x1b[2mI must " in shown
-    assert left_standing(shown)[-7:-1] == [
+    at = shown.index("> tools")
+    assert shown[at + 1 : at + 7] == [
         "thinking: I must look.",
         "Looking.",
-        '→ read_file {"path": "b.py"} (3 lines)',
-        '→ read_file {"path": "a.py"} (1 line)',
+        "→ Read b.py · 3 lines",
+        "→ Read a.py · 1 line",
         "Found it.",
-        "The model stopped at its output limit, so the answer is incomplete.",
+        "The model stopped at its output limit, so the answer is incomplete. /continue goes on.",
     ]
 
 
-def test_a_summary_is_one_line_that_is_rewritten(chats: Chats) -> None:
+def test_of_a_summary_one_line_is_left(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("summary" + ENTER)
-        shown = terminal.expect(USAGE)
+        terminal.expect("after it")
         terminal.expect_prompt()
+        shown = [line for line in terminal.transcript if line]
         assert terminal.leave() == 0
-    assert "Summarizing: 4 of 8 messages…" in shown
-    assert left_standing(shown)[-3:-1] == ["Summarized 8 messages: 6,000 tokens fewer.", "after it"]
+    at = shown.index("> summary")
+    assert shown[at + 1 : at + 3] == ["Summarized 8 messages: 6,000 tokens fewer.", "after it"]
 
 
-@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_there_is_no_colour_where_none_is_wanted(chats: Chats, env: dict[str, str]) -> None:
-    with chats.terminal(env=env) as terminal:
-        prompt = "> " if env.get("TERM") else ">"
-        terminal.expect("Ctrl-D leaves.")
-        terminal.expect(prompt)
-        terminal.type("tools" + ENTER)
-        shown = terminal.expect(USAGE)
-        terminal.expect(prompt)
+def test_there_is_no_color_where_none_is_wanted(chats: Chats) -> None:
+    with chats.terminal(env={"NO_COLOR": "1"}) as terminal:
+        shown = terminal.expect_prompt()
+        terminal.type("page" + ENTER)
+        shown += terminal.expect("The end.")
+        shown += terminal.expect_prompt()
         assert terminal.leave("/quit" + ENTER) == 0
-    answer = shown[shown.index("thinking: ") :]
-    assert not re.search("\x1b\\[[0-9;]*m", answer)
-    if env.get("TERM"):
-        assert "\x1b" not in answer
+    codes = {code for found in re.findall("\x1b\\[([0-9;]*)m", shown) for code in found.split(";") if code}
+    assert not [code for code in codes if int(code) >= 30], codes
+    assert "1" in codes
 
 
-def test_what_is_typed_during_an_answer_is_not_echoed_and_waits_for_the_prompt(chats: Chats) -> None:
+def test_a_terminal_that_only_prints_gets_no_control_at_all_and_can_be_asked(chats: Chats) -> None:
+    with chats.terminal(env={"TERM": "dumb"}) as terminal:
+        shown = terminal.expect("Ctrl-D leaves.")
+        shown += terminal.expect("> ")
+        terminal.type("tools\n")
+        shown += terminal.expect("Found it.")
+        shown += terminal.expect("> ")
+        terminal.type("slow\n")
+        terminal.expect("one two")
+        terminal.interrupt()
+        shown += terminal.expect("The answer was cancelled. The part that you see is kept.")
+        shown += terminal.expect("> ")
+        assert terminal.leave("/quit\n") == 1
+    assert "\x1b" not in shown
+
+
+def test_what_is_typed_during_an_answer_is_seen_and_sent_after_it(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("held" + ENTER)
+        terminal.until("one two")
+        terminal.type("later" + ENTER + "and more")
+        terminal.until("next: later", "> and more")
+        terminal.type(CTRL_A + "/usage" + ENTER)
+        terminal.until("next: /usageand more")
+        chats.let_go()
+        terminal.expect("You said in conversation-1: later.")
+        terminal.expect("There is no command /usageand")
+        terminal.expect_prompt()
+        shown = [line for line in terminal.transcript if line]
+        assert terminal.leave() == 0
+    assert shown.index("one two and the rest") < shown.index("> later")
+
+
+def test_what_waits_when_an_answer_is_stopped_is_there_to_be_edited(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("slow" + ENTER)
-        terminal.expect("one two")
-        terminal.type("later\n")
-        # Not by Ctrl-C: with that key a terminal throws away what was typed before it.
-        terminal.interrupt()
-        assert "later" not in terminal.expect_prompt()
-        terminal.expect("You said in conversation-1: later.")
+        terminal.until("one two")
+        terminal.type("later" + ENTER)
+        terminal.until("next: later")
+        terminal.type(CTRL_C)
+        terminal.expect("The answer was cancelled.")
+        terminal.until("> later")
+        terminal.type(" on" + ENTER)
+        terminal.expect("You said in conversation-1: later on.")
         terminal.expect_prompt()
-        assert terminal.leave(CTRL_D) == 0
+        assert terminal.leave() == 0
+
+
+def test_a_command_that_only_shows_is_answered_while_an_answer_is_written(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1") as terminal:
+        terminal.expect_prompt()
+        terminal.type("held" + ENTER)
+        terminal.until("one two")
+        terminal.type("/resume" + ENTER)
+        terminal.expect("/resume N goes on with one of them")
+        terminal.until("scripted-1 is writing")
+        chats.let_go()
+        terminal.expect("one two and the rest")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
+def test_leaving_during_an_answer_is_asked_for_twice(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("slow" + ENTER)
+        terminal.until("one two")
+        terminal.type(CTRL_D)
+        terminal.expect(texts.LEAVE_RUNNING)
+        assert terminal.leave() == 0
+
+
+def test_each_block_is_printed_once_and_the_screen_holds_the_whole_page(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("page" + ENTER)
+        shown = terminal.expect("The end.")
+        terminal.expect_prompt()
+        lines = terminal.transcript
+        assert terminal.leave() == 0
+    assert "\x1b[35" in shown  # the code has colors
+    text = "\n".join(lines)
+    for once in ("Prices", "def gross(net):", "Rate   Where", " • one item"):
+        assert text.count(once) == 1, text
+    assert "```" not in text
+    assert "**" not in text
+
+
+def test_a_window_that_gets_narrower_wraps_what_follows_at_blanks(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.resize(30, 40)
+        terminal.type("page" + ENTER)
+        terminal.expect("The end.")
+        terminal.expect_prompt()
+        lines = terminal.transcript
+        assert terminal.leave() == 0
+    assert "The gross price is the net price with" in lines
+    assert all(len(line) <= 40 for line in lines)
 
 
 def test_what_the_server_says_during_a_plain_request_is_shown(chats: Chats) -> None:
@@ -296,5 +405,6 @@ def test_the_markdown_of_an_answer_is_rendered_and_drives_nothing(chats: Chats) 
         shown = terminal.expect("And more code.")
         terminal.expect_prompt()
         assert terminal.leave() == 0
+        lines = terminal.transcript
     assert "\x1b[1mmore" in shown
-    assert re.search(r" 7 +a \*cut\* \\x1b\[31mred ", "\n".join(left_standing(shown)))
+    assert any(re.fullmatch(r"7 +a \*cut\* \\x1b\[31mred", line) for line in lines)

@@ -228,10 +228,10 @@ def test_a_server_that_does_not_exist_is_told(chats: Chats) -> None:
 def test_pipes_need_neither_a_terminal_library_nor_the_server_s_own(chats: Chats, tmp_path: Path) -> None:
     command = chats.command()
     server = command[command.index("newest") + 1 :]
-    unwanted = {"prompt_toolkit", "rich", "pygls", "lsprotocol", "peewee", "httpx"}
+    unwanted = {"prompt_toolkit", "rich", "markdown_it", "pygments", "pygls", "lsprotocol", "peewee", "httpx"}
     script = (
-        "import sys; from pathlib import Path; from palimpsest.terminal.chat import run\n"
-        f"status = run(Path({str(tmp_path)!r}), {server!r})\n"
+        "import sys; from pathlib import Path; from palimpsest.terminal.chat import Wish, run\n"
+        f"status = run(Wish(Path({str(tmp_path)!r})), {server!r}, lambda folder: False)\n"
         f"sys.stderr.write(' '.join({{name.partition('.')[0] for name in sys.modules}} & {unwanted!r}))\n"
         "sys.exit(status)"
     )

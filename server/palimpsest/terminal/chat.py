@@ -7,40 +7,65 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from palimpsest.printing import sanitise
+from palimpsest.terminal import texts
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.plain import INTERRUPTED, PlainConversation
+from palimpsest.terminal.render import clean
 from palimpsest.terminal.session import Session
 
 _FAILED = 1
+_DUMB = ("", "dumb", "unknown")
+"""Values of TERM of terminals that can only print."""
 _BROKEN_PIPE = 141
 """The exit code that a shell reports for a program that SIGPIPE ended."""
 
 
-def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False) -> int:
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user asked of `palimpsest chat`."""
+
+    folder: Path
+    begins_new: bool = False
+    """Whether a new conversation begins; otherwise the newest one goes on."""
+    resumed: str = ""
+    """The number, id or title of the conversation that goes on; empty for the newest."""
+    question: str = ""
+    """The first message; may be empty."""
+    is_one_shot: bool = False
+    """Whether the chat ends after one answer."""
+    as_json: bool = False
+    """Whether that answer is printed as a JSON object."""
+
+
+def run(wish: Wish, server_command: Sequence[str], is_trusted: Callable[[Path], bool]) -> int:
     """Run a chat. Returns the exit status: 0, 1 when something failed, 130 after an interrupt, 141 for a closed stdout.
 
-    `server_command` starts a server that speaks on its stdin and stdout. The chat continues the folder's newest
-    conversation, unless `begins_new` is set.
+    `server_command` starts a server that speaks on its stdin and stdout.
     """
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         return _FAILED
-    is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
     _prepare_streams()
     try:
-        folder = folder.resolve(strict=True)
+        folder = wish.folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "its links form a circle"
-        return _refuse(f"The folder {folder} cannot be opened: {why}. Name another one, or `.` for the current folder.")
+        return _refuse(texts.no_folder(str(wish.folder), why))
     if not folder.is_dir():
-        return _refuse(f"{folder} is not a folder.")
+        return _refuse(texts.not_a_folder(str(folder)))
     try:
-        return asyncio.run(_chat(folder, server_command, begins_new, is_interactive))
+        wish = replace(wish, folder=folder)
+        if wish.is_one_shot or wish.as_json or (wish.question and not _has_person()):
+            wish = replace(wish, is_one_shot=True, question=_with_input(wish.question))
+            if not wish.question:
+                return _refuse(texts.NO_QUESTION)
+        return asyncio.run(_chat(wish, server_command, is_trusted))
     except (KeyboardInterrupt, asyncio.CancelledError):
         return INTERRUPTED
     except TerminalError as error:
@@ -52,7 +77,7 @@ def run(folder: Path, server_command: Sequence[str], *, begins_new: bool = False
         return _BROKEN_PIPE
 
 
-async def _chat(folder: Path, server_command: Sequence[str], begins_new: bool, is_interactive: bool) -> int:
+async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[[Path], bool]) -> int:
     whole = asyncio.current_task()
     assert whole is not None
 
@@ -62,19 +87,30 @@ async def _chat(folder: Path, server_command: Sequence[str], begins_new: bool, i
     with Interrupts() as interrupts, interrupts.calling(stop):
         connection = await Connection.start(server_command)
         try:
-            session = Session(connection, folder.as_uri())
-            if is_interactive:
+            session = Session(connection, wish.folder.as_uri())
+            if _has_person() and not wish.is_one_shot and os.environ.get("TERM", "").lower() not in _DUMB:
                 # Imported while the server starts, and never for pipes: this takes a third of a second.
-                from palimpsest.terminal.console import ConsoleView
                 from palimpsest.terminal.interactive import Conversation
 
-                conversation: Conversation | PlainConversation = Conversation(session, ConsoleView(), interrupts)
+                conversation: Conversation | PlainConversation = Conversation(
+                    session, wish.folder, is_trusted, interrupts
+                )
             else:
-                conversation = PlainConversation(session, interrupts)
-            await connection.initialize(folder)
-            return await conversation.hold(begins_new=begins_new)
+                await connection.initialize(wish.folder)
+                conversation = PlainConversation(session, interrupts, as_json=wish.as_json)
+            return await conversation.hold(begins_new=wish.begins_new, resumed=wish.resumed, question=wish.question)
         finally:
             await connection.close()
+
+
+def _has_person() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _with_input(question: str) -> str:
+    """The question with what stdin holds behind it, unless that is a terminal."""
+    given = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "replace").strip()
+    return "\n\n".join(filter(None, (clean(question), given)))
 
 
 def _prepare_streams() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from palimpsest.picking import SHOWN_OF_ID, picked
+from palimpsest.terminal import texts
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.reading import read_messages
 from palimpsest.terminal.render import View, ending, local_time, one_line
@@ -20,7 +21,7 @@ from palimpsest.wire.areas.conversations import ConversationInfo
 from palimpsest.wording import counted, did_you_mean
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
-_ALIASES = {"exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}
+_ALIASES = {"list": "resume", "open": "resume", "exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,17 @@ class Commands:
         else:
             raise CommandFailed(f"There is no command /{name}. {did_you_mean(name, known)}")
 
+    async def run_aside(self, name: str, argument: str, begin: Callable[[], None]) -> None:
+        """Run a command that only shows something, beside a turn. `begin` is called right before it is shown."""
+        name = _ALIASES.get(name, name)
+        if name in _BY_NAME or name not in await self.known():
+            begin()
+            await self.run(name, argument)
+            return
+        done = await self._session.run_command(f"/{name} {argument}".rstrip()).result()
+        begin()
+        self._view.answer(done.text)
+
     async def known(self) -> dict[str, tuple[str, str]]:
         """Every command's usage and help by its name, the terminal's own ones last."""
         server = {each.insert_text.strip()[1:]: (each.label, each.detail) for each in await self._session.commands()}
@@ -77,12 +89,9 @@ class Commands:
         """Continue a conversation. An answer that is being written, asked for by another editor, is followed."""
         self._session.conversation_id = conversation.conversation_id
         count = conversation.message_count
-        self._view.note(
-            f"Continuing “{one_line(conversation.title) or 'untitled'}”"
-            f" ({counted(count, 'message')}, {conversation.model})."
-        )
+        self._view.note(texts.continuing(one_line(conversation.title), count, one_line(conversation.model)))
         if conversation.running_turn_id is not None:
-            self._view.note("An answer is being written. It is shown here as it comes.")
+            self._view.note(texts.ELSEWHERE_WRITTEN)
             result = await follow(self._view, self._session.attach(conversation.running_turn_id))
             if (sentence := ending(result)) is not None:
                 self._view.note(sentence)
@@ -97,48 +106,53 @@ class Commands:
             return
         # It is created by its first message: looking around leaves no empty conversations behind.
         self._session.conversation_id = None
-        self._view.note("A new conversation begins with your next message.")
+        self._view.note(texts.NEXT_IS_NEW)
 
-    async def list(self, argument: str) -> None:
+    async def choose(self, argument: str) -> None:
+        """Continue a conversation of the list, or, for an empty argument, show the list."""
+        if not argument:
+            await self._list()
+            return
+        await self.resume(await self.find(argument))
+
+    async def find(self, wanted: str) -> ConversationInfo:
+        """The conversation with this number in the list that was shown last, id or title. Raises CommandFailed."""
+        if not self._listed:
+            self._listed = await self._session.conversations()
+        places = picked(wanted, [(each.conversation_id, each.title) for each in self._listed])
+        if not places:
+            raise CommandFailed(texts.NOTHING_MATCHES)
+        if len(places) > 1:
+            raise CommandFailed(texts.several([(place + 1, self._shown(place)) for place in places]))
+        # Read again: messages may have come since the list was shown.
+        meant = self._listed[places[0]].conversation_id
+        for conversation in await self._session.conversations():
+            if conversation.conversation_id == meant:
+                return conversation
+        raise CommandFailed(texts.NO_LONGER)
+
+    async def _list(self) -> None:
         self._listed = await self._session.conversations()
         if not self._listed:
-            self._view.note("There are no conversations in this folder yet.")
+            self._view.note(texts.NO_CONVERSATIONS)
             return
         rows = [
             (
                 f"{number}{'*' if conversation.conversation_id == self._session.conversation_id else ''}",
                 conversation.conversation_id[:SHOWN_OF_ID],
-                conversation.title or "untitled",
+                conversation.title or texts.UNTITLED,
                 str(conversation.message_count),
                 local_time(conversation.updated_at),
                 conversation.model,
             )
             for number, conversation in enumerate(self._listed, 1)
         ]
-        self._view.table(("No.", "Id", "Title", "Messages", "Changed", "Model"), rows)
-
-    async def open(self, argument: str) -> None:
-        if not self._listed:
-            self._listed = await self._session.conversations()
-        places = picked(argument, [(each.conversation_id, each.title) for each in self._listed])
-        if not places:
-            raise CommandFailed("Type /open N, with a number, an id or a title that /list shows.")
-        if len(places) > 1:
-            meant = ", ".join(f"{place + 1} ({self._shown(place)})" for place in places)
-            raise CommandFailed(
-                f"Several conversations match: {meant}. Type /open N, with the number or the id of one."
-            )
-        # Read again: messages may have come since the list was shown.
-        wanted = self._listed[places[0]].conversation_id
-        for conversation in await self._session.conversations():
-            if conversation.conversation_id == wanted:
-                await self.resume(conversation)
-                return
-        raise CommandFailed("This conversation no longer exists. /list shows those that do.")
+        self._view.table(texts.RESUME_COLUMNS, rows)
+        self._view.note(texts.HOW_TO_RESUME)
 
     def _shown(self, place: int) -> str:
         listed = self._listed[place]
-        return f"{listed.conversation_id[:SHOWN_OF_ID]} {one_line(listed.title) or 'untitled'}"
+        return f"{listed.conversation_id[:SHOWN_OF_ID]} {one_line(listed.title) or texts.UNTITLED}"
 
     async def read(self, argument: str) -> None:
         await read_messages(self._session, self._view, argument)
@@ -194,8 +208,12 @@ class Commands:
 OWN = (
     Command("help", "", "List the commands.", Commands.help),
     Command("new", "[TITLE]", "Start a new conversation.", Commands.new),
-    Command("list", "", "List the conversations of this folder.", Commands.list),
-    Command("open", "N", "Continue a conversation of the list: its number, id or title.", Commands.open),
+    Command(
+        "resume",
+        "[N]",
+        "List the conversations of this folder, or continue one: its number, id or title.",
+        Commands.choose,
+    ),
     Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),
     Command("adopt", "[yes|no]", "Bring the conversations of a moved folder here.", Commands.adopt),
     Command("quit", "", "Leave. So does Ctrl-D.", Commands.quit),

@@ -1,29 +1,38 @@
-"""The view of an interactive terminal: answers as they come, dimmed notes, and a status line that is rewritten."""
+"""The view of an interactive terminal: what a running request does, on the screen.
+
+Finished blocks of an answer, notes and tool calls are printed once. The block that grows, and the line that says what
+is waited for, are drawn by the screen for as long as they change.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-import textwrap
+import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
-from rich.console import Console
-from rich.style import Style
-from rich.table import Table
+from rich.console import RenderableType
+from rich.spinner import Spinner
 from rich.text import Text
 
 from palimpsest.printing import sanitise
+from palimpsest.terminal import texts
+from palimpsest.terminal.blocks import GrowingMarkdown
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.render import lasting, one_line, passing
+from palimpsest.terminal.rendering import ChatMarkdown, plain, table
+from palimpsest.terminal.screen import Screen
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta
 from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wording import counted
 
-_DIM = Style(dim=True)
-_RED = Style(color="red")
-_CODES = re.compile(r"\x1b\[[0-9;]*m")
+_SHOWN_LINES: Final = 12
+"""The most lines of a message of the user that are shown above its answer."""
+_SLOW_S: Final = 2
+"""From so many seconds on, the line that says what is waited for says how long."""
+_TARGETS: Final = ("path", "command", "pattern", "query", "text", "question", "name")
+"""Arguments of tools that say what a call is about, the clearest first."""
 
 
 @dataclass(slots=True)
@@ -31,50 +40,95 @@ class _ToolCall:
     name: str
     arguments: str = ""
 
+    @property
+    def target(self) -> str:
+        """What the call is about, on one line."""
+        try:
+            given = json.loads(self.arguments or "{}")
+        except ValueError:
+            return one_line(self.arguments)
+        if not isinstance(given, dict):
+            return one_line(self.arguments)
+        for name in _TARGETS:
+            value = given.get(name)
+            if isinstance(value, list):
+                value = " ".join(map(str, value))
+            if isinstance(value, str) and value.strip():
+                return one_line(value)
+        return one_line(self.arguments) if given else ""
+
 
 class ConsoleView:
-    """Tracks the cursor: every line begins at the left, and the status line is cleared before other text."""
+    """Shows events on a screen."""
 
-    def __init__(self) -> None:
-        self.is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
-        is_plain = self.is_dumb or bool(os.environ.get("NO_COLOR"))
-        self._console = Console(highlight=False, markup=False, emoji=False, color_system=None if is_plain else "auto")
-        self._is_at_left = True
-        self._has_status = False
+    def __init__(self, screen: Screen) -> None:
+        self.screen = screen
+        self._answer = GrowingMarkdown()
+        self._thought = ""
         self._is_thinking = False
+        self._has_thought = False
+        """Whether a line of the thought that runs was printed."""
+        self._waiting = ""
+        """What is waited for; empty when nothing is."""
+        self._since = 0.0
+        self._spinner = Spinner("dots" if screen.painter.has_unicode else "line")
         self._setback = ""
         """The error of a model call. It is shown only when the turn goes on; otherwise the turn's own error says it."""
         self._tool_calls: dict[str, _ToolCall] = {}
+        self._painted: tuple[tuple[str, int], str] = (("", 0), "")
+        screen.growing = self._growing
+        self.model = ""
+        """The model that answers, when it is known."""
 
     # ----------------------------------------------------------------------------------------------------- plain lines
 
     def say(self, text: str) -> None:
-        self._line(text)
+        self.screen.print(plain(text))
 
     def note(self, text: str) -> None:
-        self._line(self._wrapped(text), _DIM)
+        self.screen.print(plain(text, "note"))
 
     def fail(self, sentence: str) -> None:
-        self._line(self._wrapped(sentence), _RED)
+        self.screen.print(plain(sentence, "error"))
 
     def answer(self, markdown: str) -> None:
-        from rich.markdown import Markdown  # imported for the first answer, to show the first prompt sooner
-
-        with self._console.capture() as rendered:
-            self._console.print(Markdown(sanitise(markdown), hyperlinks=False))
-        # Without the blanks that fill every line, and with one empty line where a table has several around it.
-        lines = [line.rstrip() if _CODES.sub("", line).strip() else "" for line in rendered.get().splitlines()]
-        self._to_left()
-        self._put(re.sub("\n{3,}", "\n\n", "\n".join(lines).strip("\n")) + "\n")
+        self.screen.print(ChatMarkdown(markdown), is_apart=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        self._to_left()
-        table = Table(*columns, box=None, pad_edge=False, header_style=_DIM)
-        for row in rows:
-            table.add_row(*(Text(one_line(cell)) for cell in row))
-        self._console.print(table)
+        self.screen.print(table(columns, rows), is_apart=True)
+
+    def echo(self, message: str) -> None:
+        """Show a line that the user entered, above its answer."""
+        lines = sanitise(message).split("\n")
+        if len(lines) > _SHOWN_LINES + 1:
+            more = f"… {counted(len(lines) - _SHOWN_LINES, f'{texts.MORE_LINES} line')}"
+            lines = [*lines[:_SHOWN_LINES], more]
+        self.screen.print(
+            Text("\n".join([f"> {lines[0]}", *(f"  {line}" for line in lines[1:])]), "you"), is_apart=True
+        )
 
     # --------------------------------------------------------------------------------------------------------- events
+
+    def wait_for(self, what: str) -> None:
+        """Show what is waited for from now on, until `finish`."""
+        if what != self._waiting:
+            self._waiting, self._since = what, time.monotonic()
+        self.screen.redraw()
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def waiting_line(self, width: int) -> RenderableType:
+        """What is waited for, and for how long."""
+        elapsed = time.monotonic() - self._since
+        frames = self._spinner.frames
+        frame = frames[int(elapsed * 1000 / self._spinner.interval) % len(frames)]
+        took = f" · {int(elapsed)} s" if elapsed >= _SLOW_S else ""
+        tail = f"{took} · {texts.STOP_KEY}"
+        line = Text.assemble((f"{frame} ", "you"), _fitted(self._waiting, width - len(tail) - 2), (tail, "note"))
+        line.no_wrap = True
+        return line
 
     def show(self, event: Event) -> None:
         if isinstance(event, TurnDelta):
@@ -84,131 +138,120 @@ class ConsoleView:
         elif isinstance(event, WorkDone):
             self._show_work(event)
         elif isinstance(event, ServerNote):
+            self._settle()
             self.note(event.text)
         else:
             assert_never(event)
 
-    def show_stopping(self) -> None:
-        """Show that the turn was asked to end. The rest of its answer is still shown."""
-        self._set_status("stopping…")
-
     def finish(self) -> None:
-        self._end_thinking()
+        self._settle()
         for call in self._tool_calls.values():
-            self._line(_fit(f"→ {call.name} {call.arguments} (no result)", self._console.width), _DIM)
+            self._show_call(call, texts.NO_RESULT)
         self._tool_calls.clear()
         self._setback = ""
-        self._to_left()
+        self._waiting = ""
+        self.screen.redraw()
 
     def _show_delta(self, delta: TurnDelta) -> None:
-        text = delta.text or ""
+        text = sanitise(delta.text or "")
         if delta.type in (DeltaType.TEXT, DeltaType.THINKING, DeltaType.TOOL_CALL) and self._setback:
-            self._line(self._setback, _DIM)
+            self.note(self._setback)
             self._setback = ""
         match delta.type:
             case DeltaType.TURN:
-                self._set_status("…")
+                self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.TEXT:
-                self._end_thinking()
-                self._write(text)
+                self._end_thought()
+                self.wait_for(self._model_does(texts.WRITING))
+                if finished := self._answer.feed(text):
+                    self.answer(finished)
             case DeltaType.THINKING:
-                if not self._is_thinking:
-                    self._to_left()
-                    self._write("thinking: ", _DIM)
-                    self._is_thinking = True
-                self._write(text, _DIM)
+                self._end_answer()
+                self._is_thinking = True
+                self._thought += text
+                *whole, self._thought = self._thought.split("\n")
+                self._show_thought("\n".join(whole))
+                self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.TOOL_CALL:
+                self._settle()
                 self._tool_calls[delta.call_id or ""] = _ToolCall(delta.name or "tool")
             case DeltaType.TOOL_ARGUMENTS:
                 if (call := self._tool_calls.get(delta.call_id or "")) is not None:
                     call.arguments += text
             case DeltaType.TOOL_START:
-                self._end_thinking()
+                self._settle()
                 call = self._tool_calls.setdefault(delta.call_id or "", _ToolCall(delta.name or "tool"))
-                self._set_status(f"→ {call.name} {call.arguments} …")
+                self.wait_for(f"{texts.used(call.name)[0]} {call.target}".rstrip())
             case DeltaType.TOOL_RESULT:
-                self._end_thinking()
+                self._settle()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))
-                size = len(text.splitlines())
-                count = f"({counted(size, 'line')})"
-                self._line(_fit(f"→ {call.name} {call.arguments}", self._console.width - len(count) - 1, count), _DIM)
+                self._show_call(call, counted(len(text.splitlines()), "line"))
+                self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.DONE:
-                pass
+                self._settle()
             case DeltaType.ERROR:
+                self._settle()
                 self._setback = text
             case _:
                 assert_never(delta.type)
+        self.screen.redraw()
+
+    def _model_does(self, what: str) -> str:
+        return f"{self.model or texts.THE_MODEL} {what}"
+
+    def _show_call(self, call: _ToolCall, outcome: str) -> None:
+        done = f"{texts.used(call.name)[1]} {call.target}".rstrip()
+        line = _fitted(f"→ {done}", self.screen.width - len(outcome) - 3)
+        self.screen.print(Text(f"{line} · {outcome}", "note", no_wrap=True))
 
     def _show_context(self, event: ContextEvent) -> None:
         if (sentence := lasting(event)) is not None:
-            self._line(sentence, _DIM)
+            self._settle()
+            self.note(sentence)
         elif (state := passing(event)) is not None:
-            self._set_status(state)
+            self.wait_for(state)
 
     def _show_work(self, work: WorkDone) -> None:
         if work.is_over:
-            self._clear_status()
+            self.wait_for(self._model_does(texts.THINKING))
         elif work.text:
-            self._set_status(work.text if work.percentage is None else f"{work.text} ({work.percentage}%)")
+            self.wait_for(work.text if work.percentage is None else f"{work.text} ({work.percentage}%)")
 
-    # -------------------------------------------------------------------------------------------------------- writing
+    # -------------------------------------------------------------------------------------------------- what grows
 
-    def _end_thinking(self) -> None:
+    def _growing(self, width: int, rows: int) -> str:
+        source = self._answer.tail(rows) if self._answer.rest else self._thought
+        if (source, width) != self._painted[0]:
+            what = ChatMarkdown(source) if self._answer.rest else plain(self._thought_with_head(source), "note")
+            self._painted = (source, width), self.screen.painter.paint(what, width) if source.strip() else ""
+        return self._painted[1]
+
+    def _settle(self) -> None:
+        """Nothing that has begun to grow grows any more."""
+        self._end_thought()
+        self._end_answer()
+
+    def _end_answer(self) -> None:
+        if (finished := self._answer.end()).strip():
+            self.answer(finished)
+
+    def _end_thought(self) -> None:
         if self._is_thinking:
-            self._is_thinking = False
-            self._to_left()
+            rest, self._thought = self._thought, ""
+            self._show_thought(rest)
+            self._is_thinking = self._has_thought = False
 
-    def _line(self, text: str, style: Style | None = None) -> None:
-        self._to_left()
-        self._write(text, style)
-        self._to_left()
+    def _show_thought(self, text: str) -> None:
+        if text.strip():
+            self.screen.print(plain(self._thought_with_head(text), "note"), is_apart=not self._has_thought)
+            self._has_thought = True
 
-    def _wrapped(self, text: str) -> str:
-        """The text with line breaks at blanks; a terminal would break lines anywhere."""
-        width = max(self._console.width - 1, 1)
-        return "\n".join(
-            textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False)
-            for line in text.split("\n")
-        )
-
-    def _to_left(self) -> None:
-        self._clear_status()
-        if not self._is_at_left:
-            self._put("\n")
-            self._is_at_left = True
-
-    def _write(self, text: str, style: Style | None = None) -> None:
-        text = sanitise(text)
-        if text:
-            self._clear_status()
-            self._put(text, style)
-            self._is_at_left = text.endswith("\n")
-
-    def _set_status(self, text: str) -> None:
-        """Replace the status line. A terminal that cannot rewrite a line shows none."""
-        if self.is_dumb:
-            return
-        if not self._has_status:
-            self._to_left()
-        # One column stays free: some terminals wrap a line that fills the last one.
-        self._put("\r" + self._styled(_fit(text, self._console.width - 1), _DIM) + "\x1b[K")
-        self._has_status = True
-
-    def _clear_status(self) -> None:
-        if self._has_status:
-            self._put("\r\x1b[K")
-            self._has_status = False
-
-    def _put(self, text: str, style: Style | None = None) -> None:
-        self._console.file.write(self._styled(text, style) if style is not None else text)
-        self._console.file.flush()
-
-    def _styled(self, text: str, style: Style) -> str:
-        return text if self._console.color_system is None else style.render(text)
+    def _thought_with_head(self, text: str) -> str:
+        return text if self._has_thought else f"{texts.THOUGHT}{text.lstrip()}"
 
 
-def _fit(text: str, width: int, tail: str = "") -> str:
-    """One line of at most `width` columns, followed by `tail`."""
+def _fitted(text: str, width: int) -> str:
+    """One line of at most `width` columns."""
     fitted = Text(one_line(text))
     fitted.truncate(max(width, 1), overflow="ellipsis")
-    return f"{fitted.plain} {tail}".rstrip()
+    return fitted.plain

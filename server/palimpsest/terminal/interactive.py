@@ -1,131 +1,140 @@
-"""The conversation at a terminal: a prompt, and the answer to each line that is typed there.
-
-Only the prompt reads keys. While something else runs, the keyboard is in its ordinary mode without echo: typed keys
-wait for the next prompt, and Ctrl-C is a signal.
-"""
+"""The conversation at a terminal: lines are answered one after the other, and typing never waits."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
+from palimpsest.terminal import texts
+from palimpsest.terminal.approvals import Approvals
 from palimpsest.terminal.commands import Commands, parse
+from palimpsest.terminal.completion import ChatCompleter
 from palimpsest.terminal.console import ConsoleView
 from palimpsest.terminal.errors import REQUEST_CANCELLED, RequestFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.history import open_history
 from palimpsest.terminal.interrupts import Interrupts
-from palimpsest.terminal.render import clean, ending
+from palimpsest.terminal.render import clean, ending, one_line
+from palimpsest.terminal.rendering import plain
+from palimpsest.terminal.screen import Screen
 from palimpsest.terminal.session import Session, Turn, follow
-from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
+from palimpsest.wire.areas.conversations import ConversationInfo
 
-_ANSWERS = {
-    "y": ApprovalAnswer.ONCE,
-    "yes": ApprovalAnswer.ONCE,
-    "a": ApprovalAnswer.ALWAYS,
-    "always": ApprovalAnswer.ALWAYS,
-    "n": ApprovalAnswer.DENY,
-    "no": ApprovalAnswer.DENY,
-    "never": ApprovalAnswer.NEVER,
-}
-
-_MENU_ROWS = 12
-"""The most lines of the menu of completions, which scrolls."""
-
-
-class SlashCompleter(Completer):
-    """Completes the commands, and the names of models behind `/model`."""
-
-    def __init__(self, session: Session, commands: Commands) -> None:
-        self._session = session
-        self._commands = commands
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Nothing: the commands come from the server, which is asynchronous."""
-        return ()
-
-    async def get_completions_async(
-        self, document: Document, complete_event: CompleteEvent
-    ) -> AsyncGenerator[Completion, None]:
-        command, blank, typed = document.text_before_cursor.partition(" ")
-        if command.startswith("/") and not blank:
-            for name, (_, help_) in (await self._known()).items():
-                if f"/{name}".startswith(command.lower()):
-                    yield Completion(f"/{name}", start_position=-len(command), display_meta=help_)
-        elif command.lower() == "/model":
-            for name in await self._session.model_names():
-                if name.startswith(typed):
-                    yield Completion(name, start_position=-len(typed))
-
-    async def _known(self) -> dict[str, tuple[str, str]]:
-        """The commands; none when the server fails, and then running the command shows the error."""
-        try:
-            return await self._commands.known()
-        except TerminalError:
-            return {}
+_AT_ONCE = {"context", "facts", "help", "list", "read", "resume", "rules", "search", "shared", "stats", "usage"}
+"""Commands that only show something, and so need not wait for the end of an answer when they have no argument."""
+_OFFLINE = "offline"
+"""The name of the model that only searches."""
 
 
 class Conversation:
-    """The loop of prompts and answers."""
+    """The loop of lines and answers."""
 
-    def __init__(self, session: Session, view: ConsoleView, interrupts: Interrupts) -> None:
-        self._session = session
-        self._view = view
-        self._interrupts = interrupts
-        self._commands = Commands(session, view)
-        session.connection.approve = self._approve
-        session.connection.note = self._note
+    def __init__(
+        self, session: Session, folder: Path, is_trusted: Callable[[Path], bool], interrupts: Interrupts
+    ) -> None:
         history, sentence = open_history()
-        if sentence is not None:
-            view.note(sentence)
-        self._prompt: PromptSession[str] = PromptSession(
-            "> ",
-            history=history,
-            completer=SlashCompleter(session, self._commands),
-            key_bindings=_bindings(),
-            prompt_continuation="  ",
-            # Only then: otherwise room for the menu is kept free below every prompt.
-            complete_while_typing=Condition(lambda: self._prompt.default_buffer.text.startswith("/")),
-            reserve_space_for_menu=_MENU_ROWS,
-        )
+        self._session = session
+        self._folder = folder
+        self._is_trusted = is_trusted
+        self._interrupts = interrupts
+        # The completer needs the commands, these the view, and the view the screen.
+        self._screen = Screen(history, lambda: ChatCompleter(session, self._commands))
+        self._view = ConsoleView(self._screen)
+        self._commands = Commands(session, self._view)
+        self._approvals = Approvals(self._screen)
+        self._history_problem = sentence
+        session.connection.approve = self._approvals.ask
+        session.connection.note = self._view.note
+        self._waiting: deque[str] = deque()
+        """Lines that were entered and are not yet answered."""
+        self._has_more = asyncio.Event()
+        self._is_busy = True
+        """Whether something is done, so that a line that is entered waits."""
+        self._stop: Callable[[], None] | None = None
+        """Stops what runs; None when nothing does."""
+        self._aside: set[asyncio.Task[None]] = set()
+        self._hint = texts.KEYS
+        self._is_leaving = False
+        """Whether the next key that leaves does."""
 
-    async def hold(self, *, begins_new: bool) -> int:
-        """Run until the user leaves or the server is gone. Returns the exit status."""
-        with _silent_keyboard():
-            return await self._hold(begins_new)
+    async def hold(self, *, begins_new: bool, resumed: str = "", question: str = "") -> int:
+        """Run until the user leaves or the server is gone. Returns the exit status.
 
-    async def _hold(self, begins_new: bool) -> int:
-        try:
-            await self._perform(self._begin(begins_new))
-            while not self._commands.wants_to_quit and (line := await self._ask()) is not None:
-                if not line.strip():
-                    continue
-                command = parse(line)
-                if command is None:
-                    turn = self._session.chat(line)
-                    await self._perform(self._take_turn(turn), turn)
-                else:
-                    await self._perform(self._commands.run(*command))
-        except ServerGone as error:
-            self._view.fail(describe(error))
-            return 1
+        `resumed`: which conversation goes on, as for `/resume`. `question`: the first message. Raises TerminalError
+        when the server cannot be used at all.
+        """
+        screen = self._screen
+        screen.state, screen.hint, screen.is_busy = self._state, lambda: self._hint, lambda: self._is_busy
+        screen.on_line, screen.on_break, screen.on_end = self._enter, self._break, self._end
+        self._view.wait_for(texts.STARTING)
+        async with screen.shown():
+            with self._interrupts.calling(lambda count: self._break()):
+                await self._session.connection.initialize(self._folder)
+                try:
+                    return await self._answer_lines(begins_new, resumed, question)
+                except ServerGone as error:
+                    self._view.fail(describe(error))
+                    return 1
+                finally:
+                    for task in self._aside:
+                        task.cancel()
+
+    async def _answer_lines(self, begins_new: bool, resumed: str, question: str) -> int:
+        await self._perform(self._begin(begins_new, resumed))
+        if question:
+            self._waiting.appendleft(question)
+        while not self._commands.wants_to_quit:
+            if not self._waiting:
+                self._is_busy = False
+                self._screen.redraw()
+                self._has_more.clear()
+                await self._has_more.wait()
+                self._is_busy = True
+                continue
+            line = self._waiting.popleft()
+            self._view.echo(line)
+            command = parse(line)
+            if command is None:
+                turn = self._session.chat(line)
+                await self._perform(self._take_turn(turn), turn)
+            else:
+                await self._perform(self._commands.run(*command))
         return 0
 
-    async def _begin(self, begins_new: bool) -> None:
-        newest = [] if begins_new else (await self._session.conversations())[:1]
-        if not newest:
-            self._view.note("A new conversation.")
-        self._view.note("/help lists the commands. Ctrl-D leaves.")
+    # --------------------------------------------------------------------------------------------------- what is said
+
+    async def _begin(self, begins_new: bool, resumed: str) -> None:
+        newest = [] if begins_new or resumed else (await self._session.conversations())[:1]
+        await self._introduce(newest[0] if newest else None)
+        if resumed:
+            await self._commands.run("resume", resumed)
         for conversation in newest:
             await self._commands.resume(conversation)
+
+    async def _introduce(self, conversation: ConversationInfo | None) -> None:
+        """The first screen."""
+        model = conversation.model if conversation is not None else await self._session.default_model()
+        self._view.model = model if model != _OFFLINE else ""
+        about = texts.NO_MODEL if model in ("", _OFFLINE) else model
+        trust = texts.TRUSTED if self._is_trusted(self._folder) else texts.NOT_TRUSTED
+        head = Text.assemble((texts.NAME, "brand"), " ", (one_line(_shortened(self._folder)), "key"))
+        parts: list[RenderableType] = [head, plain(one_line(about)), plain(trust, "note")]
+        if conversation is None:
+            tried = Table.grid(padding=(0, 2, 0, 0))
+            for what, why in texts.TO_TRY:
+                tried.add_row(Text(f"  {what}"), Text(why, "note"))
+            parts += [Text(""), Text(f"{texts.TRY}:", "note"), tried]
+        self._screen.print(Group(*parts))
+        if self._history_problem is not None:
+            self._view.note(self._history_problem)
+        if conversation is None:
+            self._screen.print(plain(texts.NEW_CONVERSATION, "note"), is_apart=True)
 
     async def _take_turn(self, turn: Turn) -> None:
         try:
@@ -133,145 +142,129 @@ class Conversation:
         except RequestFailed as error:
             if error.code != REQUEST_CANCELLED:
                 self._view.fail(describe(error))
-                self._view.note("Your message is in the input history. Press the up arrow to get it back.")
+                self._view.note(texts.IN_HISTORY)
                 return
             raise
+        self._hint = f"{result.usage.compact} · {one_line(result.usage.model)}"
+        self._view.model = result.usage.model if result.usage.model != _OFFLINE else ""
         if (sentence := ending(result)) is not None:
             self._view.note(sentence)
-        self._view.note(f"{result.usage.compact} · {result.usage.model}")
 
-    def _note(self, sentence: str) -> None:
-        """Show a sentence of the server that comes while no answer is followed, above an open prompt."""
-        if self._prompt.app.is_running:
-            run_in_terminal(lambda: self._view.note(sentence))
+    def _state(self, width: int) -> list[RenderableType]:
+        lines: list[RenderableType] = []
+        if self._approvals.is_asking:
+            lines.append(self._approvals.line())
+        elif self._view.is_waiting:
+            lines.append(self._view.waiting_line(width))
+        for line in self._waiting:
+            shown = Text.assemble((f"  {texts.NEXT}: ", "note"), one_line(line))
+            shown.truncate(width, overflow="ellipsis")
+            lines.append(shown)
+        return lines
+
+    # ------------------------------------------------------------------------------------------------- what is entered
+
+    def _enter(self, typed: str) -> None:
+        """A line was entered."""
+        self._is_leaving = False
+        line = clean(typed)
+        if self._approvals.take(line) or not line.strip():
+            return
+        command = parse(line)
+        if self._stop is not None and command is not None and command[0] in _AT_ONCE and not command[1]:
+            task = asyncio.create_task(self._show_aside(line, *command))
+            self._aside.add(task)
+            task.add_done_callback(self._aside.discard)
+            return
+        self._waiting.append(line)
+        self._has_more.set()
+        self._screen.redraw()
+
+    async def _show_aside(self, line: str, name: str, argument: str) -> None:
+        """Run a command that only shows something, beside what runs."""
+        try:
+            await self._commands.run_aside(name, argument, lambda: self._view.echo(line))
+        except TerminalError as error:
+            self._view.fail(describe(error))
+
+    def _break(self) -> None:
+        """Ctrl-C, or an interrupt: a question is answered with no, an answer is stopped, a line is cleared, and twice
+        on an empty line leaves."""
+        if self._approvals.deny():
+            return
+        if self._stop is not None:
+            # What waits is not sent after an answer that was stopped: it is there to be edited.
+            put_back = "\n".join(self._waiting)
+            self._waiting.clear()
+            self._screen.put_back(put_back)
+            self._stop()
+        elif self._screen.buffer.text:
+            self._screen.clear_input()
+            self._is_leaving = False
         else:
-            self._view.note(sentence)
+            self._leave(texts.LEAVE_AGAIN)
 
-    async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
-        """Ask the user about a tool call. Ctrl-C and Ctrl-D mean no."""
-        choices = "yes, no, always or never" if asked.may_be_always else "yes, no or never"
-        self._view.note(asked.title)
-        self._view.say(asked.shown)
-        self._view.note(
-            f"`always` and `never` apply to {asked.covers}."
-            if asked.may_be_always
-            else f"`never` applies to {asked.covers}."
-        )
-        prompt: PromptSession[str] = PromptSession(f"{choices}? ")
-        _drop_typed()
-        while True:
-            try:
-                typed = (await prompt.prompt_async(handle_sigint=False)).strip().lower()
-            except (EOFError, KeyboardInterrupt):
-                return ApprovalAnswer.DENY
-            answer = _ANSWERS.get(typed)
-            if answer is not None and (asked.may_be_always or answer is not ApprovalAnswer.ALWAYS):
-                return answer
+    def _end(self) -> None:
+        """Ctrl-D on an empty line, or the end of the terminal's input."""
+        if self._approvals.deny():
+            return
+        if self._screen.is_gone or self._stop is None:
+            self._is_leaving = True
+        self._leave(texts.LEAVE_RUNNING)
 
-    async def _ask(self) -> str | None:
-        """The next typed line, or None to leave."""
-        is_leaving = False
-        while True:
-            try:
-                with self._interrupts.calling(self._break_prompt):
-                    return clean(await self._prompt.prompt_async(handle_sigint=False))
-            except EOFError:
-                return None
-            except KeyboardInterrupt:
-                # Ctrl-C clears a line; on an empty one it leaves, the second time in a row.
-                is_empty = not self._prompt.default_buffer.text
-                if is_empty and is_leaving:
-                    return None
-                is_leaving = True
-                if is_empty:
-                    self._view.note("Press Ctrl-C again or Ctrl-D to leave.")
-
-    def _break_prompt(self, count: int) -> None:
-        if count == 1 and self._prompt.app.is_running:
-            self._prompt.app.exit(exception=KeyboardInterrupt())
+    def _leave(self, warning: str) -> None:
+        """Leave when it was said that this key does; otherwise say it."""
+        if not self._is_leaving:
+            self._is_leaving = True
+            self._view.note(warning)
+            return
+        self._commands.wants_to_quit = True
+        self._waiting.clear()
+        self._has_more.set()
+        if self._stop is not None:
+            self._stop()
+            self._stop()
 
     async def _perform(self, work: Coroutine[None, None, None], turn: Turn | None = None) -> None:
-        """Do something that Ctrl-C can stop. The first Ctrl-C asks a turn to end; otherwise, this stops waiting."""
+        """Do something that can be stopped. The first stop asks a turn to end; otherwise, it stops waiting."""
         task = asyncio.create_task(work)
         stops: list[asyncio.Task[None]] = []
         is_abandoned = False
 
-        def stop(count: int) -> None:
+        def stop() -> None:
             nonlocal is_abandoned
-            if (running := turn or self._commands.turn) is not None and count == 1:
-                self._view.show_stopping()
+            if (running := turn or self._commands.turn) is not None and not stops:
+                self._view.wait_for(texts.STOPPING)
                 stops.append(asyncio.create_task(running.cancel()))
             else:
                 is_abandoned = True
                 task.cancel()
 
+        self._stop = stop
+        self._is_leaving = False
+        if not self._view.is_waiting:
+            self._view.wait_for(texts.WORKING)
         try:
-            with self._interrupts.calling(stop):
-                await task
+            await task
         except asyncio.CancelledError:
             if not is_abandoned:
                 raise
-            self._view.note("Stopped." if turn is None else "No longer waiting. /read shows the answer.")
+            self._view.note(texts.STOPPED if turn is None else texts.NOT_WAITING)
         except ServerGone:
             raise
         except RequestFailed as error:
-            self._view.fail("Cancelled." if error.code == REQUEST_CANCELLED else describe(error))
+            self._view.fail(texts.CANCELLED if error.code == REQUEST_CANCELLED else describe(error))
         except TerminalError as error:
             self._view.fail(describe(error))
         finally:
+            self._stop = None
+            self._view.finish()
             for other in stops:
                 other.cancel()
 
 
-def _bindings() -> KeyBindings:
-    bindings = KeyBindings()
-
-    @bindings.add("escape", "enter")
-    def _(event: KeyPressEvent) -> None:
-        """Alt-Enter starts a new line in the message."""
-        event.current_buffer.insert_text("\n")
-
-    return bindings
-
-
-def _drop_typed() -> None:
-    """Drop keys that were typed before the question was shown: they do not answer it."""
-    if sys.platform == "win32":
-        return
-    import termios
-
-    with contextlib.suppress(termios.error):
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-
-
-@contextlib.contextmanager
-def _silent_keyboard() -> Iterator[None]:
-    """Switch the echo of the terminal off in this block: the prompt shows keys itself, and answers do not mix with
-    them."""
-    restore = _echo_off()
-    try:
-        yield
-    finally:
-        restore()
-
-
-def _echo_off() -> Callable[[], None]:
-    if sys.platform == "win32":
-        return lambda: None
-    import termios
-
-    descriptor = sys.stdin.fileno()
-    try:
-        before = termios.tcgetattr(descriptor)
-        silent = termios.tcgetattr(descriptor)
-        silent[3] &= ~termios.ECHO
-        termios.tcsetattr(descriptor, termios.TCSANOW, silent)
-    except termios.error:
-        return lambda: None
-
-    def restore() -> None:
-        # The terminal may be gone, because its window was closed.
-        with contextlib.suppress(termios.error):
-            termios.tcsetattr(descriptor, termios.TCSANOW, before)
-
-    return restore
+def _shortened(folder: Path) -> str:
+    """The folder, with `~` for the user's own."""
+    home = os.path.expanduser("~")
+    path = str(folder)
+    return f"~{path.removeprefix(home)}" if path == home or path.startswith(home + os.sep) else path

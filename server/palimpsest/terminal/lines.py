@@ -19,12 +19,16 @@ class LineReader:
         self._loop = asyncio.get_running_loop()
         self._wanted = threading.Semaphore(0)
         self._waiting: asyncio.Future[bytes | None] | None = None
+        self._is_reading = False
         threading.Thread(target=self._run, daemon=True, name="stdin").start()
 
     async def next(self) -> bytes | None:
         """The next line, of any length and without its end; None at the end of the input. Raises OSError."""
         self._waiting = self._loop.create_future()
-        self._wanted.release()
+        # A line that nobody waits for any more is the next one.
+        if not self._is_reading:
+            self._is_reading = True
+            self._wanted.release()
         return await self._waiting
 
     def _run(self) -> None:
@@ -55,6 +59,7 @@ class LineReader:
                 return  # The loop has ended, and the program is about to.
 
     def _deliver(self, line: bytes | None, failure: OSError | None) -> None:
+        self._is_reading = False
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting.done():
             return

@@ -1,24 +1,30 @@
-"""The conversation through pipes: each line of stdin is a message, and stdout gets the answers as plain text.
+"""The conversation as plain text: through pipes, at a terminal that can only print, and for one question.
 
-An empty line follows each answer. Errors go to stderr; the lines after an error are still answered, and the exit status
-is 1 in the end.
+Each line of stdin is a message, and stdout gets the answers, each with an empty line behind it. Errors go to stderr;
+the lines after an error are still answered, and the exit status is 1 in the end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 from collections.abc import Sequence
 from typing import TextIO, assert_never
 
-from palimpsest.printing import sanitise
+import attrs
+
+from palimpsest.printing import sanitise, say_json
+from palimpsest.terminal import texts
+from palimpsest.terminal.answers import answer_of
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.commands import Commands, parse
-from palimpsest.terminal.errors import ServerGone, TerminalError, describe
+from palimpsest.terminal.errors import CommandFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
 from palimpsest.terminal.render import ending, one_line, unescaped
 from palimpsest.terminal.session import Session, Turn, follow
+from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.areas.usage import ContextEvent
 
@@ -49,6 +55,16 @@ class PlainView:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in (columns, *rows):
             self.say("\t".join(one_line(cell) for cell in row))
+
+    def ask(self, prompt: str) -> None:
+        """Show a prompt, behind which a person types a line."""
+        self._to_left()
+        self._put(prompt)
+
+    @property
+    def written(self) -> str:
+        """What was written to a buffer."""
+        return self._out.getvalue() if isinstance(self._out, io.StringIO) else ""
 
     def fail(self, sentence: str) -> None:
         self._err.write(sanitise(sentence) + "\n")
@@ -97,31 +113,37 @@ class PlainView:
 
 
 class PlainConversation:
-    """The loop of lines and answers."""
+    """The loop of lines and answers, or one question and its answer."""
 
-    def __init__(self, session: Session, interrupts: Interrupts) -> None:
+    def __init__(self, session: Session, interrupts: Interrupts, *, as_json: bool = False) -> None:
         self._session = session
         self._interrupts = interrupts
-        self._view = PlainView(sys.stdout, sys.stderr)
+        self._as_json = as_json
+        self._view = PlainView(io.StringIO() if as_json else sys.stdout, sys.stderr)
         self._commands = Commands(session, self._view)
+        self._has_person = sys.stdin.isatty() and sys.stdout.isatty()
+        """Whether somebody sits there, who sees a prompt, can be asked, and goes on after Ctrl-C."""
+        self._reader: LineReader | None = None
         session.connection.note = self._view.fail
         self._turn: Turn | None = None
         self._has_failed = False
         self._is_interrupted = False
 
-    async def hold(self, *, begins_new: bool) -> int:
-        """Answer all lines. Returns the exit status: 0, 1 when anything failed, 130 after an interrupt."""
-        work = asyncio.create_task(self._answer_lines(begins_new))
+    async def hold(self, *, begins_new: bool, resumed: str = "", question: str = "") -> int:
+        """Answer the question, or else all lines. Returns the exit status: 0, 1 when anything failed, 130 after an
+        interrupt."""
+        work = asyncio.create_task(self._answer_all(begins_new, resumed, question))
         stops: list[asyncio.Task[None]] = []
 
         def stop(count: int) -> None:
-            self._is_interrupted = True
             turn = self._turn or self._commands.turn
+            self._is_interrupted = turn is None or not self._has_person or count > 1
             if turn is None or count > 1:
                 work.cancel()
-            else:
-                # Wait for the end of the turn, so that the partial answer is printed, but not for ever.
-                stops.append(asyncio.create_task(turn.cancel()))
+                return
+            # Wait for the end of the turn, so that the partial answer is printed, but not for ever.
+            stops.append(asyncio.create_task(turn.cancel()))
+            if not self._has_person:
                 asyncio.get_running_loop().call_later(_CANCEL_PATIENCE_S, work.cancel)
 
         try:
@@ -137,14 +159,27 @@ class PlainConversation:
                 task.cancel()
         return INTERRUPTED if self._is_interrupted else int(self._has_failed)
 
-    async def _answer_lines(self, begins_new: bool) -> None:
-        if not begins_new:
+    async def _answer_all(self, begins_new: bool, resumed: str, question: str) -> None:
+        if resumed:
+            self._session.conversation_id = (await self._commands.find(resumed)).conversation_id
+        elif not begins_new:
             for conversation in (await self._session.conversations())[:1]:
                 self._session.conversation_id = conversation.conversation_id
-        reader = LineReader(sys.stdin.fileno())
+        if question:
+            await self._answer(question)
+        else:
+            await self._answer_lines()
+
+    async def _answer_lines(self) -> None:
+        self._reader = LineReader(sys.stdin.fileno())
+        if self._has_person:
+            self._session.connection.approve = self._approve
+            self._view.say(texts.PLAIN_START)
         number = 0
         while not (self._commands.wants_to_quit or self._is_interrupted):
-            if (line := await reader.next()) is None:
+            if self._has_person:
+                self._view.ask("> ")
+            if (line := await self._reader.next()) is None:
                 break
             number += 1
             await self._answer(self._decode(line, number))
@@ -155,7 +190,7 @@ class PlainConversation:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
-            self._view.fail(f"Line {number} is not valid UTF-8. The invalid bytes were replaced.")
+            self._view.fail(texts.not_utf8(number))
             return line.decode("utf-8", "replace")
 
     async def _answer(self, line: str) -> None:
@@ -163,10 +198,12 @@ class PlainConversation:
             return
         command = parse(line)
         try:
-            if command is not None:
-                await self._commands.run(*command)
-            else:
+            if command is None:
                 await self._take_turn(line)
+            elif self._as_json:
+                raise CommandFailed(texts.NO_JSON)
+            else:
+                await self._commands.run(*command)
         except ServerGone:
             raise
         except TerminalError as error:
@@ -183,6 +220,30 @@ class PlainConversation:
         if (sentence := ending(result)) is not None:
             self._view.fail(sentence)
             self._has_failed |= result.status is not TurnStatus.COMMITTED
+        if self._as_json:
+            say_json(
+                {
+                    "text": self._view.written.rstrip("\n"),
+                    "model": result.usage.model,
+                    "usage": attrs.asdict(result.usage),
+                    "conversation_id": result.conversation_id,
+                    "status": result.status.value,
+                    "stop_reason": result.stop_reason,
+                }
+            )
+
+    async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
+        """Ask the person at the terminal."""
+        assert self._reader is not None
+        self._view.say(f"{asked.title}\n{asked.shown}\n{texts.applies(asked.may_be_always, asked.covers)}")
+        choices = ", ".join(f"{key} {meaning}" for key, meaning in texts.CHOICES if key != "a" or asked.may_be_always)
+        while True:
+            self._view.ask(f"{choices}? ")
+            line = await self._reader.next()
+            if line is None:
+                return ApprovalAnswer.DENY
+            if (answer := answer_of(line.decode("utf-8", "replace"), asked)) is not None:
+                return answer
 
     def _fail(self, sentence: str) -> None:
         self._has_failed = True

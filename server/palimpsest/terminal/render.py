@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol, assert_never
+from typing import Protocol
 
 from palimpsest.printing import sanitise
+from palimpsest.terminal import texts
 from palimpsest.terminal.calls import Event
 from palimpsest.wire.areas.turns import ChatResult, TurnStatus
 from palimpsest.wire.areas.usage import MANUAL, SUMMARIZING, ContextEvent, ContextEventType
@@ -61,27 +62,11 @@ def unescaped(markdown: str) -> str:
 
 def ending(result: ChatResult) -> str | None:
     """The end of a turn in words; None for a complete answer."""
-    match result.status:
-        case TurnStatus.CANCELLED:
-            return "The answer was cancelled. The part that you see is kept."
-        case TurnStatus.INTERRUPTED:
-            return "The answer was interrupted. The part that was shown is kept."
-        case TurnStatus.ERRORED:
-            return "The answer failed. The part that you see is kept."
-        case TurnStatus.RUNNING:
-            return "The answer is still being written."
-        case TurnStatus.COMMITTED:
-            return _STOP_REASONS.get(result.stop_reason or "end", f"The model stopped: {result.stop_reason}.")
-        case _:
-            assert_never(result.status)
+    if result.status is not TurnStatus.COMMITTED:
+        return texts.ENDINGS[result.status.value]
+    reason = result.stop_reason or "end"
+    return texts.STOP_REASONS[reason] if reason in texts.STOP_REASONS else texts.stopped_for(reason)
 
-
-_STOP_REASONS: dict[str, str | None] = {
-    "end": None,
-    "output_limit": "The model stopped at its output limit, so the answer is incomplete.",
-    "filtered": "The provider's filter ended the answer.",
-    "tool_rounds": "The answer ended because the model had called tools too often.",
-}
 
 _GUARD_OUTCOMES = {
     "forced_final": "The context is nearly full: the model was asked for its final answer.",

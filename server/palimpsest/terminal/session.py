@@ -34,7 +34,7 @@ from palimpsest.wire.areas.conversations import (
     ListConversationsParams,
     ListConversationsResult,
 )
-from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult
+from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult, ModelInfo
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -106,7 +106,7 @@ class Session:
         """Its URI."""
         self.conversation_id: str | None = None
         """None: the next message creates a conversation."""
-        self._models: list[str] | None = None
+        self._models: list[ModelInfo] | None = None
         self._commands: list[MentionItem] | None = None
 
     async def conversations(self) -> list[ConversationInfo]:
@@ -149,6 +149,16 @@ class Session:
             self._commands = found.items
         return self._commands
 
+    async def mentions(self, text: str) -> CompleteMentionsResult:
+        """What completes the mention of a file at the end of a text."""
+        params = CompleteMentionsParams(
+            text,
+            len(text.encode("utf-16-le")) // 2,
+            self.conversation_id,
+            None if self.conversation_id else self.folder,
+        )
+        return await self.connection.request("palimpsest/mentions/complete", params, CompleteMentionsResult)
+
     async def left_behind(self) -> list[LeftBehind]:
         """The stores of moved folders whose conversations can be copied here."""
         params = ListAdoptionParams(self.folder)
@@ -160,8 +170,15 @@ class Session:
 
     async def model_names(self) -> list[str]:
         """The names that complete `/model`. Requested once; empty when the server fails."""
+        return [model.name for model in await self._known_models()]
+
+    async def default_model(self) -> str:
+        """The model of new conversations; empty when it is not known."""
+        return next((model.name for model in await self._known_models() if model.is_default), "")
+
+    async def _known_models(self) -> list[ModelInfo]:
         if self._models is None:
             with contextlib.suppress(TerminalError):
                 found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
-                self._models = [model.name for model in found.models]
+                self._models = found.models
         return self._models or []

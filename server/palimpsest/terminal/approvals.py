@@ -1,0 +1,101 @@
+"""Questions whether a tool may run. They are answered by a line of the input; any other line is a message."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from palimpsest.printing import sanitise
+from palimpsest.terminal import texts
+from palimpsest.terminal.answers import answer_of
+from palimpsest.terminal.rendering import code, plain
+from palimpsest.terminal.screen import Screen
+from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
+
+
+@dataclass(slots=True)
+class _Question:
+    asked: ApprovalRequestParams
+    answer: asyncio.Future[ApprovalAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    is_shown: bool = False
+
+
+class Approvals:
+    """The open questions, of which the oldest is on the screen."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._open: list[_Question] = []
+
+    @property
+    def is_asking(self) -> bool:
+        return bool(self._open)
+
+    async def ask(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
+        """The user's answer. Cancel this when the question is no longer asked."""
+        question = _Question(asked)
+        self._open.append(question)
+        self._show_first()
+        try:
+            answer = await question.answer
+            self._screen.print(Text(f"  {texts.ANSWERED[answer.value]}", "note"))
+            return answer
+        except asyncio.CancelledError:
+            if question.is_shown:
+                self._screen.print(Text(f"  {texts.QUESTION_GONE}", "note"))
+            raise
+        finally:
+            self._open.remove(question)
+            self._show_first()
+
+    def take(self, line: str) -> bool:
+        """Whether the line is an answer to the oldest question, which it then settles."""
+        if not self._open:
+            return False
+        answer = answer_of(line, self._open[0].asked)
+        if answer is not None:
+            self._settle(self._open[0], answer)
+        return answer is not None
+
+    def deny(self) -> bool:
+        """Answer the oldest question with no; False when there is none."""
+        if self._open:
+            self._settle(self._open[0], ApprovalAnswer.DENY)
+        return bool(self._open)
+
+    def line(self) -> RenderableType:
+        """The choices, for the line above the input."""
+        asked = self._open[0].asked
+        line = Text("? ", "question")
+        for key, meaning in texts.CHOICES:
+            if key != "a" or asked.may_be_always:
+                line.append(key, "key").append(f" {meaning}  ", "note")
+        return line.append(texts.THEN_ENTER, "note")
+
+    def _settle(self, question: _Question, answer: ApprovalAnswer) -> None:
+        if not question.answer.done():
+            question.answer.set_result(answer)
+
+    def _show_first(self) -> None:
+        if self._open and not self._open[0].is_shown:
+            question = self._open[0]
+            question.is_shown = True
+            asked = question.asked
+            shown = sanitise(asked.shown)
+            self._screen.print(
+                Group(
+                    Text(sanitise(asked.title), "question"),
+                    Padding(code(shown, "diff") if _is_diff(shown) else plain(shown), (0, 0, 0, 2)),
+                    plain(texts.applies(asked.may_be_always, asked.covers), "note"),
+                ),
+                is_apart=True,
+            )
+        self._screen.redraw()
+
+
+def _is_diff(text: str) -> bool:
+    return text.startswith(("--- ", "diff ")) or "\n@@ " in text

@@ -1,0 +1,147 @@
+"""Every text of the terminal that a user reads, but for those that the server sends, and `--help`.
+
+Values that go into a text are made harmless by the view that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from palimpsest.wording import counted
+
+# The first screen
+
+NAME: Final = "Palimpsest"
+STARTING: Final = "Starting"
+TRUSTED: Final = "You trust this folder: a model may propose changes, and asks you before each one."
+NOT_TRUSTED: Final = "A model may read this folder, but not change it. `palimpsest trust` lets it propose changes."
+NO_MODEL: Final = "No model yet: answers are places found in this folder. `palimpsest login anthropic` sets one up."
+TRY: Final = "Try"
+TO_TRY: Final = (
+    ("What is this project?", "ask about the folder"),
+    ("Explain @README.md", "@ names a file"),
+    ("/help", "lists the commands"),
+)
+NEW_CONVERSATION: Final = "A new conversation."
+NEXT_IS_NEW: Final = "A new conversation begins with your next message."
+
+
+def continuing(title: str, messages: int, model: str) -> str:
+    return f"Continuing “{title or UNTITLED}” ({counted(messages, 'message')}, {model})."
+
+
+# Without a screen
+
+PLAIN_START: Final = "Palimpsest. /help lists the commands. Ctrl-D leaves."
+NO_JSON: Final = "--json is for questions, not for commands. Leave it out, or ask something."
+NO_QUESTION: Final = "There is no question. Write one behind -p, or pipe one in."
+
+
+def no_folder(folder: str, why: str) -> str:
+    return (
+        f"The folder {folder} cannot be opened: {why}. Name another one, or `.` for the current folder. "
+        "A question of one word needs a folder before it: palimpsest chat . WORD"
+    )
+
+
+def not_a_folder(path: str) -> str:
+    return f"{path} is not a folder."
+
+
+def not_utf8(line: int) -> str:
+    return f"Line {line} is not valid UTF-8. The invalid bytes were replaced."
+
+
+# The line that says what is waited for, and the line below the input
+
+THINKING: Final = "is thinking"
+WRITING: Final = "is writing"
+THE_MODEL: Final = "The model"
+WORKING: Final = "Working"
+STOPPING: Final = "Stopping"
+STOP_KEY: Final = "Ctrl-C stops"
+ANSWER_FIRST: Final = "Waiting for your answer"
+NEXT: Final = "next"
+PLACEHOLDER: Final = "Ask, or type / for commands"
+QUEUE_PLACEHOLDER: Final = "Type on: it is sent next"
+KEYS: Final = "Enter sends · Alt-Enter new line · @ file · / command"
+LEAVE_AGAIN: Final = "Press Ctrl-C again or Ctrl-D to leave."
+LEAVE_RUNNING: Final = "An answer is being written. Ctrl-C stops it. Press Ctrl-D again to leave."
+MORE_LINES: Final = "more"
+
+# Answers
+
+ELSEWHERE_WRITTEN: Final = "An answer is being written. It is shown here as it comes."
+IN_HISTORY: Final = "Your message is in the input history. Press the up arrow to get it back."
+STOPPED: Final = "Stopped."
+NOT_WAITING: Final = "No longer waiting. /read shows the answer."
+CANCELLED: Final = "Cancelled."
+THOUGHT: Final = "thinking: "
+NO_RESULT: Final = "no result"
+NEWER_SERVER: Final = "A part of the answer could not be shown: the server is newer than this client."
+
+ENDINGS: Final = {
+    "cancelled": "The answer was cancelled. The part that you see is kept.",
+    "interrupted": "The answer was interrupted. The part that was shown is kept.",
+    "errored": "The answer failed. The part that you see is kept.",
+    "running": "The answer is still being written.",
+}
+"""By the status of a turn; a complete answer ends by its reason to stop."""
+STOP_REASONS: Final[dict[str, str | None]] = {
+    "end": None,
+    "output_limit": "The model stopped at its output limit, so the answer is incomplete. /continue goes on.",
+    "filtered": "The provider's filter ended the answer.",
+    "tool_rounds": "The answer ended because the model had called tools too often. /continue goes on.",
+}
+TOOLS: Final = {
+    "read_file": ("Reading", "Read"),
+    "list_files": ("Listing", "Listed"),
+    "search": ("Searching for", "Searched for"),
+    "search_text": ("Searching for", "Searched for"),
+    "propose_edit": ("Changing", "Proposed a change of"),
+    "run_command": ("Running", "Ran"),
+    "read_conversation": ("Looking up earlier messages", "Looked up earlier messages"),
+    "facts": ("Looking up facts", "Looked up facts"),
+}
+"""What a tool does, while it runs and afterwards."""
+
+
+def stopped_for(reason: str | None) -> str:
+    return f"The model stopped: {reason}."
+
+
+def used(tool: str) -> tuple[str, str]:
+    """What a tool does, while it runs and afterwards."""
+    return TOOLS.get(tool) or (f"Using {tool}", f"Used {tool}")
+
+
+# Approvals
+
+CHOICES: Final = (("y", "yes"), ("n", "no"), ("a", "always"), ("!", "never"))
+THEN_ENTER: Final = "then Enter"
+QUESTION_GONE: Final = "The question was answered elsewhere, or is no longer asked."
+ANSWERED: Final = {"once": "Yes.", "always": "Yes, always.", "deny": "No.", "never": "No, never."}
+
+
+def applies(may_be_always: bool, covers: str) -> str:
+    return f"`always` and `never` apply to {covers}." if may_be_always else f"`never` applies to {covers}."
+
+
+def not_approved(title: str) -> str:
+    return f"Not approved, because there is nobody to ask: {title}"
+
+
+# Conversations
+
+UNTITLED: Final = "untitled"
+NO_CONVERSATIONS: Final = "There are no conversations in this folder yet."
+RESUME_COLUMNS: Final = ("No.", "Id", "Title", "Messages", "Changed", "Model")
+HOW_TO_RESUME: Final = "/resume N goes on with one of them: its number, id or title."
+NOTHING_MATCHES: Final = "Type /resume N, with a number, an id or a title that /resume shows."
+NO_LONGER: Final = "This conversation no longer exists. /resume shows those that do."
+
+
+def several(matches: Sequence[tuple[int, str]]) -> str:
+    meant = ", ".join(f"{number} ({shown})" for number, shown in matches)
+    return f"Several conversations match: {meant}. Type /resume N, with the number or the id of one."
