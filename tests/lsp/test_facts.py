@@ -132,6 +132,55 @@ async def test_a_change_of_the_place_is_a_diagnostic_until_the_fact_is_verified(
         assert await session.pulled() == []
 
 
+CHANGES = {
+    "a line": (
+        (2, 2),
+        SOURCE.replace("RATE = 0.19", "RATE = 0.2"),
+        "This line was `RATE = 0.19` and is now `RATE = 0.2`.",
+    ),
+    "a line of several": (
+        (5, 7),
+        CHANGED,
+        "Here something has changed. Line 8 is now `return round(net * (1 + RATE), 2)`.",
+    ),
+    "the first of several": (
+        (5, 7),
+        SOURCE.replace("def gross(net):", "def gross(net, rate=RATE):"),
+        "Here something has changed. The line `def gross(net):` is gone. Line 6 is now `def gross(net, rate=RATE):`.",
+    ),
+    "a line that was removed": ((2, 2), SOURCE.replace("RATE = 0.19\n", ""), "The line `RATE = 0.19` is gone."),
+    "a line of several that was removed": (
+        (5, 7),
+        SOURCE.replace('    """With tax."""\n', ""),
+        "Here something was removed.",
+    ),
+    "a line of the file": ((None, None), CHANGED, "In this file something has changed. Line 8 is now `return round("),
+    "the file": ((2, 2), None, "What was here is gone."),
+}
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("what", CHANGES)
+async def test_a_diagnostic_says_what_was_there_and_what_is(
+    tmp_path: Path, folder: Path, what: str, *, is_open: bool
+) -> None:
+    (start, end), text, event = CHANGES[what]
+    async with connected_here(**home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        params = {"content": "Tax is 19 %.", "fileUri": session.uri, "startLine": start, "endLine": end}
+        await client.result("palimpsest/facts/pin", {k: v for k, v in params.items() if v is not None})
+        if text is None:
+            session.path.unlink()
+            client.notify("textDocument/didSave", {"textDocument": {"uri": session.uri}})
+        else:
+            session.save(text)
+            if is_open:
+                session.open(text)
+        (item,) = await session.pulled_until(1)
+        assert item["message"].startswith(event), item["message"]
+        assert item["message"].endswith("Is this still true? Tax is 19 %.")
+
+
 async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_path: Path, folder: Path) -> None:
     async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)
@@ -238,7 +287,14 @@ async def test_forgetting_asks_first_and_can_be_taken_back(tmp_path: Path, folde
         assert (await client.result("palimpsest/facts/list", {"includeClosed": True}))["facts"] == []
         (kept,) = (await client.result("palimpsest/facts/forgotten", {}))["facts"]
         assert (kept["factId"], kept["content"]) == (fact_id, "Gross prices are the net price with tax.")
-        await client.result("palimpsest/facts/restore", {"factId": fact_id})
+        place = {"start": {"line": 6, "character": 0}, "end": {"line": 6, "character": 0}}
+        at = {"textDocument": {"uri": session.uri}, "range": place, "context": {"diagnostics": []}}
+        (offer,) = await client.result("textDocument/codeAction", at)
+        assert offer["title"] == "Restore the forgotten fact: Gross prices are the net price with tax."
+        assert (offer["kind"], offer.get("isPreferred")) == ("palimpsest.fact.restore", None)
+        place["start"]["line"] = place["end"]["line"] = 0
+        assert await client.result("textDocument/codeAction", at) == []
+        await session.do(offer)
         assert await client.result("palimpsest/facts/list", {}) == before
         assert (await client.result("palimpsest/facts/forgotten", {}))["facts"] == []
         again = await client.request("palimpsest/facts/restore", {"factId": fact_id})

@@ -72,7 +72,7 @@ test("an edit of the lines is a warning in the editor and in Problems, a lens, a
     await window.shot("facts");
 });
 
-test("\"It still holds\" takes the warning away", async () => {
+test("\"Mark as still true\" takes the warning away", async () => {
     await goTo(6);
     await window.page.keyboard.press("Control+.");
     const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "still holds" });

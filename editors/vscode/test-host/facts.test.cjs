@@ -42,13 +42,13 @@ suite("facts", () => {
         const offered = async (kind) => (await vscode.commands.executeCommand("vscode.executeCodeActionProvider", document.uri, range, kind))
             .filter(({ command }) => command?.command.startsWith("palimpsest."));
         const titles = (await offered()).map((each) => each.title);
-        for (const what of ["It still holds", "Update it from the file", "Forget it"]) {
+        for (const what of ["Mark as still true", "Rewrite from the file", "Forget this fact"]) {
             assert.ok(titles.some((each) => each.startsWith(what)), titles.join());
         }
         // What is carried out with all other quick fixes removes nothing.
         const actions = await offered(vscode.CodeActionKind.QuickFix.value);
-        assert.deepEqual(actions.map((each) => each.title.split(":")[0]), ["It still holds"]);
-        const { command } = actions.find((each) => each.title.startsWith("It still holds"));
+        assert.deepEqual(actions.map((each) => each.title.split(":")[0]), ["Mark as still true"]);
+        const { command } = actions.find((each) => each.title.startsWith("Mark as still true"));
         await vscode.commands.executeCommand(command.command, ...command.arguments);
         await first(vscode.languages.onDidChangeDiagnostics, () => warnings().length === 0);
     });

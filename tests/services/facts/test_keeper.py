@@ -107,7 +107,7 @@ async def test_what_is_no_statement_changes_nothing_and_the_user_is_told_what_to
 ) -> None:
     keeper, fact, answers = ruled
     answers.append(reply)
-    with pytest.raises(InvalidRequest, match=r"stays as it is.*say that it still holds, or forget it"):
+    with pytest.raises(InvalidRequest, match=r"stays as it is.*mark it as still true, or forget it"):
         await keeper.update(fact.id)
     assert await keeper.all_facts() == [fact]
 

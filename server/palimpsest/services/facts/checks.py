@@ -15,6 +15,7 @@ from palimpsest.domain.facts.fact import FactState, Span
 from palimpsest.domain.facts.staleness.anchor import BYTES_ALONE, Anchor, make_anchor
 from palimpsest.domain.facts.staleness.check import Verdict, check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines
+from palimpsest.domain.facts.staleness.line_change import LineChange, line_change
 from palimpsest.domain.facts.staleness.relocate import Candidates, relocate
 from palimpsest.domain.facts.staleness.statement_place import said_place
 from palimpsest.domain.facts.staleness.symbols import find_symbol
@@ -118,6 +119,11 @@ def places_in(links: Sequence[Link], path: str, text: str, lines: FileLines | No
         verdicts: list[Verdict] = check_file(path, before, [_anchor(link) for link in known], text, lines)
         for link, verdict in zip(known, verdicts, strict=True):
             yield PlaceNow(link, verdict.state, verdict.span, verdict.note)
+
+
+def change_of(place: PlaceNow, text: str) -> LineChange:
+    """What has changed at a stale place of `places_in`, for people."""
+    return line_change(_anchor(place.link), FileLines.from_bytes(place.link.version.lines), text, place.span)
 
 
 def check_links(files: WorkspaceFiles, links: Sequence[Link]) -> list[News]:

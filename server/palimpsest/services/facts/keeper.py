@@ -28,6 +28,7 @@ from palimpsest.domain.facts.fact import (
     FactId,
     FactType,
     Place,
+    Span,
     StoredFact,
 )
 from palimpsest.domain.messages import ConversationId, clean_text
@@ -111,7 +112,7 @@ class FactKeeper:
         places = await self.places.now(fact_id)
         fact = await self.model.restate(known, places.texts)
         if isinstance(fact, Unusable):
-            advice = "Look at its place, then say that it still holds, or forget it."
+            advice = "Look at its place, then mark it as still true, or forget it."
             raise InvalidRequest(f"The fact stays as it is: {fact.reason}. {advice}")
 
         def write() -> FactId:
@@ -221,6 +222,10 @@ class FactKeeper:
     async def forgotten(self) -> list[Forgotten]:
         """The facts that can be restored, the last that was forgotten first."""
         return await self.store.read(forgotten_facts.select, _restorable_since())
+
+    async def forgotten_at(self, path: str) -> list[tuple[Forgotten, Span | None]]:
+        """The same, of facts that rested on this file, with the lines where each was last; None for the whole file."""
+        return await self.store.read(forgotten_facts.rested_on, path, _restorable_since())
 
 
 def known_facts() -> tuple[list[StoredFact], knowledge.Version]:

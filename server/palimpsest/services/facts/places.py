@@ -119,6 +119,11 @@ class FactPlaces:
 
         return await asyncio.to_thread(follow)
 
+    async def text_on_disk(self, path: str) -> str | None:
+        """The text of a file; None when there is none that may be read."""
+        found = await asyncio.to_thread(read_source, self.files, path)
+        return None if found is None else found.text
+
     async def _with_edits(self, links: Sequence[Link], found: list[News]) -> list[News]:
         """The news from disk, corrected by the edits that the user accepted."""
         edited = [link for link in links if self.edits.of(link.version.path)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palimpsest.domain.errors import NotFound
-from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin
+from palimpsest.domain.facts.fact import Evidence, Fact, FactId, FactType, Origin, Span
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.storage.context import visibility
 from palimpsest.storage.conversation import hidden_ranges
@@ -129,6 +129,21 @@ def select(since: str) -> list[Forgotten]:
         since,
     )
     return [Forgotten(FactId(fact_id), content, at) for fact_id, content, at in rows]
+
+
+def rested_on(path: str, since: str) -> list[tuple[Forgotten, Span | None]]:
+    """The facts that were forgotten at `since` or later, each with a place of that file that it rested on, the last one
+    first."""
+    rows = execute(
+        "SELECT fact, json_extract(kept, '$.fact[1]'), forgotten_at, json_extract(link.value, '$[2]'), "
+        "json_extract(link.value, '$[3]') FROM forgotten, json_each(kept, '$.links') AS link "
+        "WHERE json_extract(link.value, '$[5]') = ? AND forgotten_at >= ? ORDER BY forgotten_at DESC, fact DESC",
+        *(path, since),
+    )
+    return [
+        (Forgotten(FactId(fact_id), content, at), None if start is None else Span(start, end))
+        for fact_id, content, at, start, end in rows
+    ]
 
 
 def drop_before(before: str) -> None:

@@ -15,7 +15,7 @@ from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import FACTS_SCHEME, SOURCE
 from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
 from palimpsest.lsp.features.facts.requests import to_info
-from palimpsest.lsp.places import file_uri, folder_uri, session_of_document
+from palimpsest.lsp.places import file_uri, folder_uri, path_below, session_of_document
 from palimpsest.lsp.questions import require_consent
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
@@ -24,13 +24,17 @@ from palimpsest.wording import counted
 _VERIFY: Final = "palimpsest.fact.verify"
 """The one action that an editor may carry out together with all other quick fixes: it deletes nothing, changes no text
 and can be reversed. Each other action has its command as its kind, so that users choose it themselves."""
+_ASK: Final = "palimpsest.fact.ask"
+_FORGET: Final = "palimpsest.fact.forget"
 _TITLES: Final = {
-    "palimpsest.fact.verify": "It still holds",
-    "palimpsest.fact.update": "Update it from the file",
-    "palimpsest.fact.forget": "Forget it",
-    "palimpsest.fact.pin": "Pin it",
-    "palimpsest.fact.ask": "Ask about it in a chat",
+    _VERIFY: "Mark as still true",
+    "palimpsest.fact.update": "Rewrite from the file",
+    "palimpsest.fact.pin": "Mark as still true and pin",
+    _ASK: "Ask in a chat whether it is still true",
+    _FORGET: "Forget this fact",
 }
+_RESTORE: Final = "palimpsest.fact.restore"
+_RESTORE_TITLE: Final = "Restore the forgotten fact"
 SHOW: Final = "palimpsest.facts.show"
 _SHORT: Final = 60
 """The number of characters of a fact in a title."""
@@ -40,49 +44,53 @@ _SHORT: Final = 60
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """Actions for the facts at a place, stale or not: the user may know better."""
+    """Actions for the facts at a place, stale or not: the user may know better. Those that were forgotten there can be
+    restored."""
     first, last = params.range.start.line, params.range.end.line
     uri = params.text_document.uri
+    session = await session_of_document(ls, uri)
+    path = None if session is None else path_below(ls, session, uri)
+    if session is None or path is None:
+        return []
+    folder = folder_uri(ls, session)
     meant = {
         placed.fact.id: placed
         for placed in await placed_facts(ls, uri)
         if (first <= placed.line <= last) or (placed.state.is_stale is False and placed.covers(first))
     }
-    session = await session_of_document(ls, uri) if meant else None
-    if session is None:
-        return []
-    found = [
-        action for placed in meant.values() for action in _actions(folder_uri(ls, session), placed, params.context)
-    ]
+    found = [action for placed in meant.values() for action in _actions(folder, placed, params.context)]
     preferred = next((each for each in found if each.kind == lsp.CodeActionKind.QuickFix), None)
     if preferred is not None:
         preferred.is_preferred = True
+    for fact, span in await session.folder.facts.keeper.forgotten_at(path):
+        start, end = (0, 0) if span is None else (span.start - 1, span.end - 1)
+        if start <= last and first <= end:
+            found.append(_action(_RESTORE, _RESTORE_TITLE, folder, fact.id, fact.content))
     return found
 
 
 def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) -> list[lsp.CodeAction]:
-    fact_id = placed.fact.id
+    fact = placed.fact
+    names = list(_TITLES) if placed.state.is_stale else [_ASK, _FORGET]
+    found = [_action(name, _TITLES[name], folder, fact.id, fact.fact.content) for name in names]
     about = [
         each
         for each in context.diagnostics
-        if each.source == SOURCE and isinstance(each.data, dict) and fact_id in each.data.get("factIds", ())
+        if each.source == SOURCE and isinstance(each.data, dict) and fact.id in each.data.get("factIds", ())
     ]
-    short = _short(placed.fact)
-    names = list(_TITLES) if placed.state.is_stale else ["palimpsest.fact.forget", "palimpsest.fact.ask"]
-    return [
-        lsp.CodeAction(
-            f"{_TITLES[name]}: {short}",
-            lsp.CodeActionKind.QuickFix if name == _VERIFY else name,
-            about or None,
-            command=lsp.Command(_TITLES[name], name, arguments=[{"folderUri": folder, "factId": fact_id}]),
-        )
-        for name in names
-    ]
+    for each in found:
+        each.diagnostics = about or None
+    return found
 
 
-def _short(fact: StoredFact) -> str:
-    said = fact.fact.content
-    return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
+def _action(name: str, title: str, folder: str, fact_id: FactId, content: str) -> lsp.CodeAction:
+    command = lsp.Command(title, name, arguments=[{"folderUri": folder, "factId": fact_id}])
+    kind = lsp.CodeActionKind.QuickFix if name == _VERIFY else name
+    return lsp.CodeAction(f"{title}: {_cut(content)}", kind, command=command)
+
+
+def _cut(content: str) -> str:
+    return content if len(content) <= _SHORT else f"{content[: _SHORT - 1]}…"
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -198,11 +206,14 @@ async def forget(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, 
     keeper = session.folder.facts.keeper
     fact = await keeper.get(fact_id)
     theirs = " Your team forgets it too, for good." if fact.is_shared else ""
-    question = f"Forget this fact? No model will get it any more.{theirs} “{_short(fact)}”"
+    question = f"Forget this fact? No model will get it any more.{theirs} “{_cut(fact.fact.content)}”"
     is_wanted = await require_consent(ls, question, "Forget", given)
     counts = await (keeper.forget(fact_id) if is_wanted else keeper.counts())
     if is_wanted:
-        message = f"Forgotten: {_short(fact)} It can be restored for 30 days: /restore {fact_id} in a chat."
+        where = "a code action at its place, or " if fact.sources else ""
+        message = (
+            f"Forgotten: {_cut(fact.fact.content)} It can be restored for 30 days: {where}/restore {fact_id} in a chat."
+        )
         ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
     return {"isForgotten": is_wanted, "open": counts.n_open, "stale": counts.n_stale}
 

@@ -12,18 +12,22 @@ from typing import Final
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.facts.fact import FactFilter, FactState, Span, StoredFact
+from palimpsest.domain.facts.fact import FactFilter, FactId, FactState, Span, StoredFact
+from palimpsest.domain.facts.staleness.line_change import LineChange
 from palimpsest.domain.facts.text import author_remark
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.places import file_uri, path_below, session_of_document
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.facts.checks import PlaceNow, change_of
 from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.folder.session import FolderSession
 
 log = logging.getLogger(__name__)
 
 CODE: Final = "stale-fact"
+_LONGEST_LINE: Final = 80
+"""The most characters of a line of a file in a message."""
 _LINE_END: Final = 10_000
 """A character beyond the end of any line, which editors take for that end."""
 
@@ -36,6 +40,8 @@ class PlacedFact:
     state: FactState
     span: Span | None
     """The lines of the place; None when the fact depends on the whole file, or the place is gone."""
+    change: LineChange | None = None
+    """What has changed at a stale place; None when the file is no text, or gone."""
 
     @property
     def line(self) -> int:
@@ -63,17 +69,34 @@ async def diagnostics_of(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]
 
 
 def _to_diagnostic(placed: PlacedFact) -> lsp.Diagnostic:
-    event = "has changed" if placed.state is FactState.CHANGED else "is gone"
-    kind = placed.fact.fact.fact_type.value.replace("_", " ")
     return lsp.Diagnostic(
         placed.range,
-        f"A fact rests on this place, which {event}. Does it still hold? {kind}: {placed.fact.fact.content}"
-        f"{author_remark(placed.fact)}",
+        f"{_event(placed)} Is this still true? {placed.fact.fact.content}{author_remark(placed.fact)}",
         lsp.DiagnosticSeverity.Warning,
         CODE,
         source=SOURCE,
         data={"factIds": [placed.fact.id]},
     )
+
+
+def _event(placed: PlacedFact) -> str:
+    """A sentence on what happened at a stale place: what was there, and what is."""
+    change, is_line = placed.change, placed.span is not None and placed.span.start == placed.span.end
+    if placed.state is FactState.MISSING:
+        return f"The line `{_cut(change.was)}` is gone." if change and change.was else "What was here is gone."
+    if change is None:
+        return "This file has changed."
+    if is_line and change.was:
+        return f"This line was `{_cut(change.was)}` and is now `{_cut(change.now)}`."
+    was = f" The line `{_cut(change.was)}` is gone." if change.was else ""
+    where = "Here something" if placed.span is not None else "In this file something"
+    if not change.number:
+        return f"{where} was removed.{was}"
+    return f"{where} has changed.{was} Line {change.number} is now `{_cut(change.now)}`."
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
 
 
 async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
@@ -90,17 +113,26 @@ async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
 async def _in_text(facts: FolderFacts, path: str, text: str) -> list[PlacedFact]:
     places = await facts.keeper.places.in_text(path, text)
     known = {fact.id: fact for fact in await _facts_on(facts, path)}
-    return [
-        PlacedFact(known[each.link.fact_id], each.state, each.span or (each.link.span if each.state.is_stale else None))
-        for each in places
-        if each.link.fact_id in known
-    ]
+    return [_placed(known[each.link.fact_id], each, text) for each in places if each.link.fact_id in known]
+
+
+def _placed(fact: StoredFact, now: PlaceNow, text: str) -> PlacedFact:
+    if not now.state.is_stale:
+        return PlacedFact(fact, now.state, now.span)
+    return PlacedFact(fact, now.state, now.span or now.link.span, change_of(now, text))
 
 
 async def _on_disk(facts: FolderFacts, path: str) -> list[PlacedFact]:
+    """By the stored states: the file may have changed since, which another check will find."""
+    found = await _facts_on(facts, path)
+    changes: dict[tuple[FactId, Span | None], LineChange] = {}
+    if any(path in fact.stale_sources for fact in found):
+        text = await facts.keeper.places.text_on_disk(path)
+        placed = [] if text is None else await _in_text(facts, path, text)
+        changes = {(each.fact.id, each.span): each.change for each in placed if each.change is not None}
     return [
-        PlacedFact(fact, source.state, source.place.span)
-        for fact in await _facts_on(facts, path)
+        PlacedFact(fact, source.state, source.place.span, changes.get((fact.id, source.place.span)))
+        for fact in found
         for source in fact.sources
         if source.place.path == path
     ]
