@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,12 +12,14 @@ from benchmarks.hub.relay import Relay
 from tests.hub.lab import Lab, TestTeam
 from tests.hub.machines import Machine, assert_same, open_machine, share
 from tests.services.scripted import calls, says
+from tests.waiting import WAIT_S
 
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.provider import Finished, StopReason, TextDelta, TokenUsage
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered
 from palimpsest.services.sharing import publication
+from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.turns.shared_turn import Frames
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sql import execute
@@ -113,6 +116,22 @@ async def test_no_secret_leaves_from_any_place_of_a_turn(heard: Machine, team: T
     assert sent.has("About ")
     assert not sent.has(KEY)
     assert not sent.has("/home/ann")
+
+
+async def test_an_answer_that_is_stopped_in_a_key_is_shared_without_its_half(heard: Machine, sent: Sent) -> None:
+    ann, gate = heard, asyncio.Event()
+    ann.bench.provider.replies.append([TextDelta("Take sk-learn, not ghp_" + "a1B2" * 8), gate])
+    turn = await ann.bench.session.turns.start(ann.bench.conversation_id, "a request", user_message("Which?"))
+    assert isinstance(turn, RunningTurn)
+    shown = asyncio.Event()
+    turn.follow(lambda _: shown.set(), 0)
+    async with asyncio.timeout(WAIT_S):
+        await shown.wait()
+    turn.cancel()
+    await turn.wait()
+    await ann.settle()
+    assert sent.has("Take sk-learn, not [redacted: half a key]")
+    assert not sent.has("a1B2a1B2")
 
 
 async def test_what_is_not_shared_is_not_named(heard: Machine, team: TestTeam, sent: Sent) -> None:

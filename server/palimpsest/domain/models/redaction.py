@@ -94,6 +94,13 @@ _RULES: Final = (
         ),
     ),
 )
+_HALF: Final = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:sk-|AIza|GOCSPX-|gh[pousr]_|github_pat_|glpat-|A(?:KI|SI)A|xox[abeoprs]-|xapp-|[rs]k_live_|"
+    r"npm_|pypi-AgE|hf_|SG\.)[A-Za-z0-9_.+/-]{8,1000}\Z"
+    r"|(?:(?<=secret_access_key)|(?<=SECRET_ACCESS_KEY)|(?<=SecretAccessKey))[\"']?\s{0,9}[=:]\s{0,9}[\"']?"
+    r"[A-Za-z0-9/+]{8,40}\Z"
+)
+"""A key whose end is missing, long enough to be of use to somebody."""
 
 
 _without_secrets: Final[set[bytes]] = set()
@@ -120,6 +127,11 @@ def redact(text: str) -> str:
         _without_secrets.clear()
     _without_secrets.add(digest)
     return text
+
+
+def redact_broken_off(text: str) -> str:
+    """As `redact`, of a text that broke off: also without the beginning of a key at its end."""
+    return _HALF.sub("[redacted: half a key]", redact(text))
 
 
 def redact_content(content: Content) -> Content:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.messages import Content, OpaquePart, map_texts
-from palimpsest.domain.models.redaction import redact
+from palimpsest.domain.messages import Content, MessageStatus, OpaquePart, map_texts
+from palimpsest.domain.models.redaction import redact, redact_broken_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,15 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """The text without secrets and without the places of this machine; the same text when there are none."""
-        if self.is_idle:
-            return text
+        return text if self.is_idle else redact(self._without_places(text))
+
+    def _broken_off(self, text: str) -> str:
+        return redact_broken_off(self._without_places(text))
+
+    def _without_places(self, text: str) -> str:
         for place, name in self._places:
             text = place.sub(name, text)
-        return redact(text)
+        return text
 
     def holds_place(self, text: str) -> bool:
         """Whether the text names a place of this machine."""
@@ -57,7 +61,8 @@ class Cleaner:
         kept = tuple(
             part for part in content.parts if not isinstance(part, OpaquePart) or self.text(part.data) == part.data
         )
-        return map_texts(content if len(kept) == len(content.parts) else replace(content, parts=kept), self.text)
+        clean = self.text if content.status is MessageStatus.COMPLETE else self._broken_off
+        return map_texts(content if len(kept) == len(content.parts) else replace(content, parts=kept), clean)
 
 
 def _spellings(place: str) -> list[str]:
