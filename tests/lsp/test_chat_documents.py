@@ -475,7 +475,7 @@ async def test_a_document_named_by_what_is_purged_goes(desk: Desk) -> None:
 async def test_an_empty_document_of_the_users_own_becomes_a_chat_when_they_say_so(desk: Desk) -> None:
     (desk.root / "plans.chat.md").touch()
     client = await desk.connect(capabilities("utf-8"))
-    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Begin a conversation"}
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Begin a conversation here"}
     editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-8")
     editor.open()
     await editor.until(MARKER)
@@ -486,7 +486,7 @@ async def test_an_empty_document_of_the_users_own_becomes_a_chat_when_they_say_s
     assert editor.text.count(MARKER) == 1
 
 
-@pytest.mark.parametrize("answer", [None, {"title": "Leave it alone"}, {"title": "Begin a conversation"}])
+@pytest.mark.parametrize("answer", [None, {"title": "Leave it alone"}, {"title": "Begin a conversation here"}])
 async def test_a_document_that_came_with_the_folder_opens_nobodys_conversation(desk: Desk, answer: Any) -> None:
     desk.fake.script += [Reply(text="A secret.")]
     own = await desk.chat()
@@ -503,7 +503,7 @@ async def test_a_document_that_came_with_the_folder_opens_nobodys_conversation(d
     editor.open()
     question = await asyncio.wait_for(asked, WAIT_S)
     assert "belongs to no conversation of yours" in question["params"]["message"]
-    assert await editor.lenses() == [], "a request waited for the user's answer"
+    assert await editor.lenses() == ["Begin a conversation here"], "a request waited for the user's answer"
     client.silent_for = None
     client.send({"jsonrpc": "2.0", "id": question["id"], "result": answer})
     assert "secret" not in editor.text
@@ -514,7 +514,7 @@ async def test_a_document_that_came_with_the_folder_opens_nobodys_conversation(d
         assert len(listed) == 2
     else:
         assert "not an open chat document" in (await editor.command("send"))["error"]["message"]
-        assert await editor.lenses() == []
+        assert await editor.lenses() == ["Begin a conversation here"]
         assert editor.text == before
 
 
@@ -536,7 +536,8 @@ async def test_an_editor_that_cannot_ask_begins_a_chat_by_a_code_action(desk: De
     editor.open()
     place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     (action,) = await editor.ask("codeAction", range=place, context={"diagnostics": []})
-    assert action["title"].startswith("Begin a conversation")
+    assert action["title"] == "Begin a conversation here"
+    assert await editor.lenses() == ["Begin a conversation here"]
     await client.result("workspace/executeCommand", {k: action["command"][k] for k in ("command", "arguments")})
     await editor.until(MARKER)
     titles = [each["title"] for each in await editor.ask("codeAction", range=place, context={"diagnostics": []})]
@@ -547,31 +548,85 @@ async def test_an_editor_that_announces_no_questions_is_asked_all_the_same(desk:
     """`window.showMessage` says how choices are treated, not whether they can be shown."""
     (desk.root / "plans.chat.md").touch()
     client = await desk.connect({key: value for key, value in capabilities("utf-16").items() if key != "window"})
-    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Begin a conversation"}
+    client.handlers["window/showMessageRequest"] = lambda _: {"title": "Begin a conversation here"}
     editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
     editor.open()
     await editor.until(MARKER)
     assert len(client.received("window/showMessageRequest")) == 1
 
 
-async def test_a_file_of_somebody_elses_is_left_alone(desk: Desk) -> None:
-    (desk.root / "notes.chat.md").write_text("# My own notes\n")
+async def test_nobody_is_asked_about_a_text_of_their_own_but_a_chat_can_begin_with_it(desk: Desk) -> None:
+    (desk.root / "notes.chat.md").write_text("Where does it grow?\n")
     client = await desk.connect(capabilities("utf-16"))
     editor = ChatEditor(client, desk.root / "notes.chat.md", "utf-16")
     editor.open()
-    assert await editor.lenses() == []
+    assert await editor.lenses() == ["Begin a conversation here"]
     assert await editor.problems() == []
     assert client.received("window/showMessageRequest") == []
+    assert editor.n_edits == 0
+    await begin(editor)
+    await editor.until(f"{MARKER}\n\nWhere does it grow?")
 
 
-async def test_without_applied_edits_nothing_is_offered_and_it_is_said_why(desk: Desk) -> None:
-    path = (await desk.chat()).path
+PLACE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+
+
+async def begin(editor: ChatEditor) -> Message:
+    """Does what the code action does."""
+    (action,) = await editor.ask("codeAction", range=PLACE, context={"diagnostics": []})
+    assert (action["title"], action["kind"]) == ("Begin a conversation here", "palimpsest.chat.open")
+    command = {key: action["command"][key] for key in ("command", "arguments")}
+    return await editor.client.request("workspace/executeCommand", command)
+
+
+def lets_edit(editor: ChatEditor, *, answers: bool) -> None:
+    """The editor makes edits although it has announced none, given as `changes`; without `answers` it never replies."""
+
+    def apply(params: Any) -> Message:
+        ((uri, edits),) = params["edit"]["changes"].items()
+        versioned = {"textDocument": {"uri": uri, "version": editor.version}, "edits": edits}
+        return editor.apply({"edit": {"documentChanges": [versioned]}})
+
+    def silent_for(message: Message) -> None:
+        assert message["method"] == APPLY
+        apply(message["params"])
+
+    editor.client.handlers[APPLY] = apply
+    editor.client.silent_for = None if answers else silent_for
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_an_editor_that_announces_no_edits_and_makes_them_chats_all_the_same(
+    desk: Desk, *, answers: bool
+) -> None:
+    desk.fake.script += [Reply(text="It grows here.")]
+    (desk.root / "plans.chat.md").touch()
     client = await desk.connect({})
-    editor = ChatEditor(client, path, "utf-16")
+    editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
+    lets_edit(editor, answers=answers)
     editor.open()
+    assert await editor.lenses() == ["Begin a conversation here"]
+    assert client.received("window/showMessageRequest") == []
+    assert editor.n_edits == 0, "nobody has asked for an edit"
+    assert "error" not in await begin(editor)
+    await editor.until(MARKER)
+    editor.type("Where?")
+    await editor.command("send")
+    await editor.until("## 1 · assistant\n\nIt grows here.")
+    assert await editor.problems() in (["chat-empty"], ["chat-answering"])
+
+
+async def test_without_edits_it_is_said_why_once_somebody_wanted_them(desk: Desk) -> None:
+    (desk.root / "plans.chat.md").touch()
+    client = await desk.connect({})
+    editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
+    del client.handlers[APPLY]
+    editor.open()
+    assert await editor.problems() == []
+    assert "palimpsest/chat" in (await begin(editor))["error"]["message"]
     assert await editor.lenses() == []
-    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
-    assert await editor.ask("codeAction", range=place, context={"diagnostics": []}) == []
+    assert await editor.ask("codeAction", range=PLACE, context={"diagnostics": []}) == []
     assert await editor.problems() == ["chat-no-edits"]
+    n_asked = len(client.received(APPLY))
     assert "palimpsest/chat" in (await editor.command("send"))["error"]["message"]
-    assert client.received("workspace/applyEdit") == []
+    assert len(client.received(APPLY)) == n_asked

@@ -43,7 +43,7 @@ async def test_the_least_client_chats_through_plain_requests(tmp_path: Path, fak
         refused = await client.request(
             "workspace/executeCommand", {"command": "palimpsest.chat.send", "arguments": [{"uri": opened["uri"]}]}
         )
-        assert "Plain requests work" in refused["error"]["message"]
+        assert "not an open chat document" in refused["error"]["message"]
         await client.result("shutdown")
         client.notify("exit")
         assert await client.exit_code() == 0

@@ -8,10 +8,20 @@ if TYPE_CHECKING:
     from palimpsest.lsp.server import PalimpsestServer
 
 
-def can_apply(ls: PalimpsestServer) -> bool:
-    """Whether the editor lets us edit documents."""
+def announces_edits(ls: PalimpsestServer) -> bool:
+    """Whether the editor has announced that it lets us edit documents."""
     workspace = ls.client_capabilities.workspace
     return workspace is not None and bool(workspace.apply_edit)
+
+
+def can_apply(ls: PalimpsestServer) -> bool:
+    """Whether the editor lets us edit documents."""
+    return announces_edits(ls) or ls.edits_unannounced is True
+
+
+def could_apply(ls: PalimpsestServer) -> bool:
+    """Whether the editor lets us edit documents, or may be asked to when its user wants it."""
+    return announces_edits(ls) or ls.edits_unannounced is not False
 
 
 def takes_versions(ls: PalimpsestServer) -> bool:

@@ -56,6 +56,9 @@ class PalimpsestServer(WorkspaceServer):
         self.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
         self.editor_name = ""
         """The name in the editor's `clientInfo`; empty when it gave none."""
+        self.edits_unannounced: bool | None = None
+        """Whether an editor that has not announced `workspace/applyEdit` edits documents all the same, as some do. None
+        until its user asks for an edit; False when it did not make one."""
         self.features = tuple(part(self) for part in PARTS)
 
     @property

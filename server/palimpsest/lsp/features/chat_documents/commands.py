@@ -11,7 +11,7 @@ from pygls.exceptions import JsonRpcException
 from palimpsest.domain.chat_documents.document import parse
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.abilities import could_apply
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features.chat_documents.names import SUFFIX
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
@@ -74,18 +74,20 @@ async def expand(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     summary_id = given.get("summaryId")
     if not isinstance(summary_id, int):
         raise InvalidRequest("Name a summary by `summaryId`.")
-    await (await _chat(ls, given)).expand(summary_id)
+    chat = await _chat(ls, given)
+    await chat.require_edits()
+    await chat.expand(summary_id)
 
 
 @_command
 async def show(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
-    await (await _chat(ls, given)).show()
+    chat = await _chat(ls, given)
+    await chat.require_edits()
+    await chat.show()
 
 
 async def _chat(ls: PalimpsestServer, given: dict[str, Any]) -> OpenChat:
     await ls.folders()
-    if not can_apply(ls):
-        raise InvalidRequest(NO_EDITS)
     return await ls.part(OpenChats).get(_text(given, "uri"))
 
 
@@ -95,6 +97,8 @@ async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     conversation; `inFolder`; or `uri`, a document to begin a conversation in. The answer names the document even if the
     editor cannot show it."""
     conversation_id, uri = _text(given, "conversationId"), _text(given, "uri")
+    if uri is not None and not could_apply(ls):
+        raise InvalidRequest(NO_EDITS)
     if conversation_id is not None:
         session = await ls.session_of(conversation_id)
         record = (await session.conversations.read(ConversationId(conversation_id), 0, 1)).record
@@ -108,6 +112,8 @@ async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
             raise InvalidRequest(f"A chat document is a file whose name ends with {SUFFIX}.")
         await documents.bind(path, record.id)
         await ls.part(OpenChats).bind(session, uri, record.id)
+        if (chat := await ls.part(OpenChats).find(uri)) is not None:
+            await chat.require_edits()
         return {"uri": uri, "path": str(path), "conversationId": record.id}
     path = await documents.document_of(record.id)
     if path is None:

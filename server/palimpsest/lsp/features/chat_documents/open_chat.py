@@ -26,7 +26,7 @@ from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
 from palimpsest.domain.turns.journal import Numbered
-from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.abilities import can_apply, could_apply
 from palimpsest.lsp.features.chat import stop_turn
 from palimpsest.lsp.features.chat_documents.mentions import attached, is_command
 from palimpsest.lsp.features.chat_documents.remains import Remains
@@ -109,6 +109,18 @@ class OpenChat:
         if not self.document.is_closed:
             self.document.show(reading)
 
+    async def require_edits(self) -> None:
+        """Lets the document be edited, because the user asked for something that edits it: an editor that has not
+        announced edits is asked to make them all the same. Raises InvalidRequest when it makes none."""
+        if not could_apply(self._ls):
+            raise InvalidRequest(NO_EDITS)
+        if not can_apply(self._ls):
+            self._ls.edits_unannounced = True
+            await self.show()
+            await self.document.settle()
+            if not can_apply(self._ls):
+                raise InvalidRequest(NO_EDITS)
+
     def changed_elsewhere(self) -> None:
         """Shows a change of the conversation soon, unless the user has edited the view."""
         self._is_outdated = True
@@ -156,6 +168,7 @@ class OpenChat:
         """Begins a turn with `asked`, the input at the moment when the user sent it, and returns when it is admitted.
         Raises InvalidRequest for what cannot be sent, and the errors of the turn's beginning; the document is unchanged
         then."""
+        await self.require_edits()
         self._require_free("Wait for its end or stop it, then send.")
         async with self._beginning:
             message = await self._input(asked)
@@ -165,6 +178,7 @@ class OpenChat:
     async def run(self, text: str) -> dict[str, Any]:
         """Carries out a slash command that was not typed here, and writes its answer into the document. Raises
         InvalidRequest while an answer is being written, and the errors of the command."""
+        await self.require_edits()
         self._require_free("Wait for its end or stop it, then go on.")
         async with self._beginning:
             await self.document.settle()
@@ -172,8 +186,6 @@ class OpenChat:
             return await self._send(text)
 
     def _require_free(self, advice: str) -> None:
-        if not can_apply(self._ls):
-            raise InvalidRequest(NO_EDITS)
         if self.is_answering or self._beginning.locked():
             raise InvalidRequest(f"The answer is still being written. {advice}")
 

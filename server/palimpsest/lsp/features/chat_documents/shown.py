@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.domain.chat_documents.document import Parsed, Unsendable
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.lsp.abilities import can_apply
+from palimpsest.lsp.abilities import could_apply
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
@@ -39,30 +39,32 @@ def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[in
 
 
 async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    chat = await ls.part(OpenChats).find(params.text_document.uri)
-    if chat is None or not can_apply(ls):
+    uri = params.text_document.uri
+    chat = await ls.part(OpenChats).find(uri)
+    if not could_apply(ls):
         return []
+    if chat is None:
+        return [lsp.CodeLens(_line(0), _begin(uri))] if ls.part(OpenChats).could_begin(uri) else []
     return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.document.parsed, None)]
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
     uri = params.text_document.uri
     chat = await ls.part(OpenChats).find(uri)
-    if not can_apply(ls):
+    if not could_apply(ls):
         return []
     if chat is None:
-        return [_begin(uri)] if ls.part(OpenChats).could_begin(uri) else []
+        begin = _begin(uri)
+        return [lsp.CodeAction(BEGIN, OPEN, command=begin)] if ls.part(OpenChats).could_begin(uri) else []
     return [
         lsp.CodeAction(command.title, command.command, command=command)
         for _, command in _commands(chat, chat.document.parsed, params.range.start.line)
     ]
 
 
-def _begin(uri: str) -> lsp.CodeAction:
-    """The action for a document that looks like a chat and belongs to no conversation. Editors that cannot ask need
-    it."""
-    command = lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
-    return lsp.CodeAction(f"{BEGIN} in this document", OPEN, command=command)
+def _begin(uri: str) -> lsp.Command:
+    """For a document that belongs to no conversation. Editors that cannot ask their user need it."""
+    return lsp.Command(BEGIN, OPEN, arguments=[{"uri": uri}])
 
 
 async def hover(ls: PalimpsestServer, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -102,7 +104,7 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
 
     parsed = chat.document.parsed
     severity = lsp.DiagnosticSeverity
-    if not can_apply(ls):
+    if not could_apply(ls):
         return [_problem(0, severity.Information, "chat-no-edits", NO_EDITS)]
     if parsed.marker_line is None:
         said = "The line that begins the input is gone. The command 'Show the conversation as it is' brings it back."

@@ -30,7 +30,7 @@ from palimpsest.domain.chat_documents.document import (
 )
 from palimpsest.domain.chat_documents.placement import Placement
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.lsp.abilities import can_apply, takes_versions
+from palimpsest.lsp.abilities import announces_edits, can_apply, takes_versions
 from palimpsest.lsp.features.chat_documents.positions import change_of, normal, position_of
 from palimpsest.lsp.features.chat_documents.remains import Remains
 from palimpsest.lsp.features.parts.open_chats import OpenChats
@@ -40,6 +40,8 @@ from palimpsest.services.turns.running import RunningTurn
 
 _SETTLING_S: Final = 30
 """How long a message that is to be sent waits for the edits under way."""
+_UNANSWERED_S: Final = 5.0
+"""The seconds in which an editor that has not announced edits has to answer one, or report it."""
 _UNSEEN_S: Final = 3.0
 """How long an edit that the editor confirmed may be missing from its reports, when a report has come since."""
 _MOST_REFUSALS: Final = 12
@@ -83,6 +85,10 @@ class WrittenDocument:
         """Whether the placement waits until the turn is admitted."""
         self._sending: asyncio.Task[None] | None = None
         self._n_changes = self._n_sent = self._n_refused = 0
+        self._reported = asyncio.Event()
+        """Set at each report of the editor."""
+        self._has_tried = False
+        """Whether an editor that has not announced edits has made one."""
         self._look_at_remains()
 
     @property
@@ -249,13 +255,13 @@ class WrittenDocument:
 
     async def _apply(self, placement: Placement, edit: lsp.ApplyWorkspaceEditParams, n_changes: int) -> None:
         number = self._n_sent
-        is_applied = await self._request(edit)
+        is_applied = await (self._request(edit) if announces_edits(self._ls) else self._try(placement, edit))
         placement.answered(is_applied=is_applied)
         if is_applied and placement.is_waiting and self._n_changes != n_changes:
             asyncio.get_running_loop().call_later(_UNSEEN_S, self._give_up, placement, number)
         if not is_applied and not self.is_closed:
             self._n_refused += 1
-            if self._n_refused > _MOST_REFUSALS:
+            if self._n_refused > _MOST_REFUSALS or not can_apply(self._ls):
                 self._stop_writing()
             await asyncio.sleep(min(0.02 * 2**self._n_refused, 1.0))
         self._sending = None
@@ -271,8 +277,12 @@ class WrittenDocument:
         """The editor refuses every edit. The conversation has the answer and shows it when the document is opened."""
         if self._placement is not None:
             self._keep_sent(self._placement.typed)
+        is_answering = self.answering is not None
         self._placement, self._placed, self.answering = None, None, None
         self.settled.set()
+        self.look_again()
+        if not can_apply(self._ls) and not is_answering:
+            return  # `OpenChat.require_edits` tells the user
         self._ls.warn(
             "The editor refuses to change the chat document. Nothing is lost: the answer is in the conversation. Open "
             "the document again to see it."
@@ -305,6 +315,23 @@ class WrittenDocument:
         except JsonRpcException:
             return False
         return bool(result.applied)
+
+    async def _try(self, placement: Placement, edit: lsp.ApplyWorkspaceEditParams) -> bool:
+        """Like `_request`, for an editor that has not announced edits. Some make them and never answer; then the report
+        of the document shows it."""
+        answer = asyncio.create_task(self._request(edit))
+        asyncio.get_running_loop().call_later(_UNANSWERED_S, answer.cancel)
+        while not answer.done() and placement.is_waiting:
+            self._reported.clear()
+            report = asyncio.create_task(self._reported.wait())
+            await asyncio.wait({answer, report}, return_when=asyncio.FIRST_COMPLETED)
+            report.cancel()
+        is_applied = not placement.is_waiting or (answer.done() and not answer.cancelled() and answer.result())
+        if is_applied:
+            self._has_tried = True
+        elif not self._has_tried:
+            self._ls.edits_unannounced = False
+        return is_applied
 
     def look_again(self) -> None:
         """Lenses and diagnostics of the document may have changed."""
@@ -343,6 +370,7 @@ class WrittenDocument:
         self._look_at_remains()
         if self._placement is not None:
             self._placement.changed(changes)
+            self._reported.set()
             self.advance()
 
     def _look_at_remains(self) -> None:

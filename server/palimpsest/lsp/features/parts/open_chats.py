@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 
 from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError
-from palimpsest.lsp.abilities import can_apply, refreshes_diagnostics, refreshes_lenses
+from palimpsest.lsp.abilities import announces_edits, refreshes_diagnostics, refreshes_lenses
 from palimpsest.lsp.features.chat_documents.names import BEGIN, OPEN, SUFFIX
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.features.parts.fact_notes import FactNotes
@@ -158,21 +158,26 @@ class OpenChats(Feature):
             self._server.warn(str(error))
             return
         root = self._server.root_of(path)
-        if root is not None and self.could_begin(uri) and path not in self._asking:
+        if root is not None and self._may_offer(uri) and path not in self._asking:
             self._asking[path] = asyncio.create_task(self._offer(root, uri, path))
 
     def could_begin(self, uri: str) -> bool:
         """Whether the document is open, belongs to no conversation, and a conversation may begin in it."""
+        is_open = open_document(self._server.workspace, uri) is not None
+        return is_open and uri.endswith(SUFFIX) and unquote(uri) not in self.chats
+
+    def _may_offer(self, uri: str) -> bool:
+        """Whether to ask the user about the document: not about text of their own, and not in an editor that may be
+        unable to edit it. The code action and the lens remain."""
         document = open_document(self._server.workspace, uri)
-        is_free = document is not None and uri.endswith(SUFFIX) and unquote(uri) not in self.chats
-        if document is None or not is_free or not can_apply(self._server):
+        if document is None or not self.could_begin(uri) or not announces_edits(self._server):
             return False
         return not document.source.strip() or document.source.startswith(_HEAD)
 
     async def _offer(self, root: Path, uri: str, path: Path) -> None:
         """Begins a conversation in a document that belongs to none, if the user agrees."""
         try:
-            if await self._wants_new() and self.could_begin(uri):
+            if await self._wants_new() and self._may_offer(uri):
                 session = await self._server.session(root.as_uri())
                 record = await session.conversations.create(None, None)
                 await session.folder.documents.bind(path, record.id)
