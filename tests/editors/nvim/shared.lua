@@ -46,7 +46,7 @@ end)
 it("goes on in a fork with what could not be sent", function()
   local before = t.chat().conversation_id
   choosing("Go on in a fork")
-  t.chat():say("And the stork?")
+  t.send("And the stork?")
   wait("a fork", function()
     return t.chat().conversation_id and t.chat().conversation_id ~= before
   end)

@@ -7,7 +7,7 @@ M.NAME = "palimpsest"
 local HEALTHY_MS = 60000
 
 ---@alias palimpsest.Callback fun(err: lsp.ResponseError|nil, result: any)
----@alias palimpsest.Event "conversation"|"usage"|"context"|"facts"|"gone"|"ready"
+---@alias palimpsest.Event "conversation"|"usage"|"context"|"facts"|"hub"|"presence"|"gone"|"ready"
 
 ---@type table<integer, (fun(client: vim.lsp.Client|nil, problem: string|nil))[]>
 local waiting = {}

@@ -27,7 +27,8 @@ return {
     client.emit("facts", ctx.client_id, params)
     require("palimpsest.facts").look_again(ctx.client_id)
   end,
-  [methods.DidChangePresenceNotification] = telling("conversation"),
+  [methods.DidChangeHubNotification] = telling("hub"),
+  [methods.DidChangePresenceNotification] = telling("presence"),
   [methods.DidMoveApartNotification] = function(_, params)
     require("palimpsest.sharing").tell_moved(params)
   end,

@@ -16,6 +16,24 @@ local function writing(writer)
   return ("%s writing: %s"):format(who, text.one_line(writer.work))
 end
 
+--- Who writes the shown conversation on another machine.
+---@param chat palimpsest.Chat
+---@return palimpsest.WriterInfo|nil
+function M.writer(chat)
+  return chat.info and chat.info.shared and chat.info.shared.writer
+end
+
+--- What is wrong with the way to the hub; empty when nothing is.
+---@param hub palimpsest.HubStatus|nil
+---@return string
+function M.hub_status(hub)
+  if not hub or (hub.state ~= "away" and hub.state ~= "refused" and hub.state ~= "newerNeeded") then
+    return ""
+  end
+  local said = hub.state == "away" and "the hub is away" or text.one_line(hub.problem or "the hub says no")
+  return hub.unsent > 0 and ("%s, %d not sent"):format(said, hub.unsent) or said
+end
+
 --- The mark of a conversation, for a bar or a list; empty for one that was never shared.
 ---@param info palimpsest.ConversationInfo|nil
 ---@return string
@@ -187,25 +205,24 @@ function M.readers(chat)
   end)
 end
 
---- Nothing was stored, because somebody else writes or the hub is away: the same text can be sent in a fork.
+--- Offers to send in a fork what stands in the input, because somebody else writes here or the hub is away.
 ---@param chat palimpsest.Chat
----@param said string
-function M.offer_fork(chat, said)
-  local at = chat.conversation_id
-  local options = { prompt = "Go on with this message?", kind = "palimpsest_fork_and_go_on" }
+function M.offer_fork(chat)
+  local at, writer = chat.conversation_id, M.writer(chat)
+  local prompt = writer and writing(writer) .. ". Go on with this message?" or "Go on with this message?"
+  local options = { prompt = prompt, kind = "palimpsest_fork_and_go_on" }
   vim.ui.select({ "Go on in a fork", "Not now" }, options, function(answer)
-    if answer ~= "Go on in a fork" or chat.conversation_id ~= at then
+    local is_typed = chat.input and chat.input:is_valid() and vim.trim(chat.input:text()) ~= ""
+    if answer ~= "Go on in a fork" or chat.conversation_id ~= at or not is_typed then
       return
     end
     client.request(chat.root, methods.ConversationForkRequest, { conversationId = at }, function(err, info)
       if err then
         return complain(err)
       end
-      if chat.input and chat.input:is_valid() and chat.input:text() == said then
-        chat.input:set_text("")
-      end
+      local message, attachments = chat.input:take()
       chat:show(info.conversationId)
-      chat:say(said)
+      chat:say(message, attachments)
     end)
   end)
 end

@@ -1,4 +1,5 @@
 --- What the transcript and its bar show: what is stored, what is coming, and notes that are stored nowhere.
+local sharing = require("palimpsest.sharing")
 local statusline = require("palimpsest.statusline")
 local transcript = require("palimpsest.chat.transcript")
 
@@ -15,7 +16,7 @@ function Chat:status()
   elseif self.stream and self.stream.is_active then
     return self.stream.turn_id and "answering…" or "sending…"
   end
-  return ""
+  return self.info and self.info.shared and sharing.hub_status(self.hub) or ""
 end
 
 ---@private

@@ -23,6 +23,7 @@ local M = {}
 ---@field windows? palimpsest.Windows
 ---@field activity? string
 ---@field stale_facts? integer
+---@field hub? palimpsest.HubStatus
 ---@field used_at integer When somebody went to it last, in nanoseconds of `vim.uv.hrtime`.
 ---@field is_gone? boolean Whether its server ended and is to come again.
 ---@field private stored palimpsest.Entry[]
@@ -116,8 +117,19 @@ client.subscribe(function(event, root, params)
   elseif event == "facts" then
     chat.stale_facts = params.stale
     chat:_draw_bar()
+  elseif event == "hub" then
+    chat.hub = params
+    chat:_draw_bar()
   elseif params.conversationId ~= chat.conversation_id then
     return
+  elseif event == "presence" then
+    if chat.info and chat.info.shared then
+      chat.info.shared.writer = params.writer
+    end
+    chat:_draw_bar()
+    if not chat:is_answering() then
+      chat:_read("once")
+    end
   elseif event == "conversation" then
     if not chat:is_answering() then
       chat:_read("once")

@@ -82,6 +82,14 @@ function Chat:_take(start, found, page)
   if page.running and not self.stream then
     self:_follow(page.running)
   end
+  if is_first and self.info.shared and not self.hub then
+    client.request(self.root, methods.HubStatusRequest, { folder = self.folder }, function(err, status)
+      if not err then
+        self.hub = status
+        self:_draw_bar()
+      end
+    end)
+  end
   if is_first and self.input and self.input:is_valid() then
     self.input:take_draft(self.info.draft)
   end

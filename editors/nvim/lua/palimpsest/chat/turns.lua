@@ -2,6 +2,7 @@
 local client = require("palimpsest.client")
 local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
+local sharing = require("palimpsest.sharing")
 local stream = require("palimpsest.chat.stream")
 
 ---@class palimpsest.Chat
@@ -61,7 +62,9 @@ function Chat:_end_turn(which, err, result)
     self:note(err.message)
     self:_draw(true)
     if which.text and self.conversation_id and err.data and err.data.canFork then
-      require("palimpsest.sharing").offer_fork(self, which.text)
+      vim.schedule(function()
+        sharing.offer_fork(self)
+      end)
     end
     return
   elseif err then
@@ -102,6 +105,8 @@ function Chat:send()
   local typed = self.input:text()
   if vim.trim(typed) == "" then
     return
+  elseif sharing.writer(self) and not is_command(typed) then
+    return sharing.offer_fork(self)
   elseif self:is_answering() and not is_command(typed) then
     vim.notify("Palimpsest: an answer is still coming. Stop it, or send this when it is complete.")
     return
