@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode pictures format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -47,6 +47,7 @@ help:
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make pictures           photograph VS Code and Neovim for the README, docs/pictures'
+	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
@@ -173,6 +174,10 @@ test-vscode: dev-ready node-ready
 pictures: dev-ready node-ready
 	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh pictures.mjs
 	@$(dev) dev.neovim_picture docs/pictures/neovim.svg
+
+# Needs tmux; a scripted server answers. Writes build/terminal-screens/index.html and each screen as text.
+terminal-screens: dev-ready
+	@$(dev) dev.terminal_screens build/terminal-screens
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .

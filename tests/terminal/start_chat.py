@@ -1,4 +1,7 @@
-"""`palimpsest chat` without the command line: FOLDER, `new` or `newest`, and the server's command."""
+"""`palimpsest chat` without the command line: FOLDER, what is wished, and the server's command.
+
+What is wished: `newest`, `new`, or for one question `print:QUESTION`, `json:QUESTION` or `resume=WHICH:QUESTION`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,17 @@ def main() -> int:
         import termios
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    folder, which, *server = sys.argv[1:]
-    return run(Wish(Path(folder), begins_new=which == "new"), server, lambda folder: False)
+    folder, wished, *server = sys.argv[1:]
+    which, is_one_shot, question = wished.partition(":")
+    wish = Wish(
+        Path(folder),
+        begins_new=which == "new",
+        resumed=which.partition("=")[2],
+        question=question,
+        is_one_shot=bool(is_one_shot),
+        as_json=which == "json",
+    )
+    return run(wish, server, lambda folder: False)
 
 
 if __name__ == "__main__":

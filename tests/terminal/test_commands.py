@@ -140,12 +140,12 @@ async def test_the_server_runs_a_command_in_the_conversation_that_is_open(chats:
 async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "3") as (commands, view, session):
         await commands.run("resume", "")
-        assert view.lines[1].startswith("2 | conversa | Title 2 | 4 | ")
+        assert view.lines[1].startswith("2 | Title 2 | 4 | ")
         await commands.run("resume", "2")
         assert session.conversation_id == "conversation-2"
         assert "“Title 2” (4 messages, scripted-1)" in view.lines[-1]
         await commands.run("resume", "")
-        assert view.lines[-3].startswith("2* | conversa | Title 2")
+        assert view.lines[-3].startswith("2* | Title 2")
         await commands.run("resume", "title 3")
         assert session.conversation_id == "conversation-3"
         await commands.run("resume", "conversation-1")

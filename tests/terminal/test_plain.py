@@ -80,12 +80,12 @@ def test_tools_and_thinking_are_not_part_of_the_answer(chats: Chats) -> None:
 
 
 def test_commands_work_and_write_no_escape_codes(chats: Chats) -> None:
-    done = chats.pipe("hello\n/list\n/usage\n/facts\n/help\nsummary\n")
+    done = chats.pipe("hello\n/resume\n/usage\n/facts\n/help\nsummary\n")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout
     for expected in (
-        "1*\tconversa\tTitle 1",
+        "1*\tTitle 1\t2\t",
         "Ran /usage",
         "| 7 | a *cut* \\x1b[31mred |",
         "/summarize [A-B]\t",

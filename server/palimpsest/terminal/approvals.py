@@ -12,8 +12,8 @@ from rich.text import Text
 from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.answers import answer_of
+from palimpsest.terminal.console import ConsoleView
 from palimpsest.terminal.rendering import code, plain
-from palimpsest.terminal.screen import Screen
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 
 
@@ -27,8 +27,9 @@ class _Question:
 class Approvals:
     """The open questions, of which the oldest is on the screen."""
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, view: ConsoleView) -> None:
+        self._view = view
+        self._screen = view.screen
         self._open: list[_Question] = []
 
     @property
@@ -70,7 +71,7 @@ class Approvals:
     def line(self) -> RenderableType:
         """The choices, for the line above the input."""
         asked = self._open[0].asked
-        line = Text("? ", "question")
+        line = Text.assemble(("? ", "question"))
         for key, meaning in texts.CHOICES:
             if key != "a" or asked.may_be_always:
                 line.append(key, "key").append(f" {meaning}  ", "note")
@@ -86,11 +87,12 @@ class Approvals:
             question.is_shown = True
             asked = question.asked
             shown = sanitise(asked.shown)
+            self._view.settle()
             self._screen.print(
                 Group(
                     Text(sanitise(asked.title), "question"),
                     Padding(code(shown, "diff") if _is_diff(shown) else plain(shown), (0, 0, 0, 2)),
-                    plain(texts.applies(asked.may_be_always, asked.covers), "note"),
+                    Padding(plain(texts.applies(asked.may_be_always, asked.covers), "note"), (0, 0, 0, 2)),
                 ),
                 is_apart=True,
             )

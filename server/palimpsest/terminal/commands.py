@@ -139,11 +139,9 @@ class Commands:
         rows = [
             (
                 f"{number}{'*' if conversation.conversation_id == self._session.conversation_id else ''}",
-                conversation.conversation_id[:SHOWN_OF_ID],
                 conversation.title or texts.UNTITLED,
                 str(conversation.message_count),
                 local_time(conversation.updated_at),
-                conversation.model,
             )
             for number, conversation in enumerate(self._listed, 1)
         ]
@@ -211,7 +209,7 @@ OWN = (
     Command(
         "resume",
         "[N]",
-        "List the conversations of this folder, or continue one: its number, id or title.",
+        "List this folder's conversations, or continue one.",
         Commands.choose,
     ),
     Command("read", "[N]", "Show the newest messages, or those from N on.", Commands.read),

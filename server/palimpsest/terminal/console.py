@@ -138,13 +138,13 @@ class ConsoleView:
         elif isinstance(event, WorkDone):
             self._show_work(event)
         elif isinstance(event, ServerNote):
-            self._settle()
+            self.settle()
             self.note(event.text)
         else:
             assert_never(event)
 
     def finish(self) -> None:
-        self._settle()
+        self.settle()
         for call in self._tool_calls.values():
             self._show_call(call, texts.NO_RESULT)
         self._tool_calls.clear()
@@ -173,24 +173,24 @@ class ConsoleView:
                 self._show_thought("\n".join(whole))
                 self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.TOOL_CALL:
-                self._settle()
+                self.settle()
                 self._tool_calls[delta.call_id or ""] = _ToolCall(delta.name or "tool")
             case DeltaType.TOOL_ARGUMENTS:
                 if (call := self._tool_calls.get(delta.call_id or "")) is not None:
                     call.arguments += text
             case DeltaType.TOOL_START:
-                self._settle()
+                self.settle()
                 call = self._tool_calls.setdefault(delta.call_id or "", _ToolCall(delta.name or "tool"))
                 self.wait_for(f"{texts.used(call.name)[0]} {call.target}".rstrip())
             case DeltaType.TOOL_RESULT:
-                self._settle()
+                self.settle()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))
                 self._show_call(call, counted(len(text.splitlines()), "line"))
                 self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.DONE:
-                self._settle()
+                self.settle()
             case DeltaType.ERROR:
-                self._settle()
+                self.settle()
                 self._setback = text
             case _:
                 assert_never(delta.type)
@@ -206,7 +206,7 @@ class ConsoleView:
 
     def _show_context(self, event: ContextEvent) -> None:
         if (sentence := lasting(event)) is not None:
-            self._settle()
+            self.settle()
             self.note(sentence)
         elif (state := passing(event)) is not None:
             self.wait_for(state)
@@ -226,8 +226,8 @@ class ConsoleView:
             self._painted = (source, width), self.screen.painter.paint(what, width) if source.strip() else ""
         return self._painted[1]
 
-    def _settle(self) -> None:
-        """Nothing that has begun to grow grows any more."""
+    def settle(self) -> None:
+        """Print what grows: something else comes next."""
         self._end_thought()
         self._end_answer()
 

@@ -21,7 +21,6 @@ from palimpsest.terminal.errors import REQUEST_CANCELLED, RequestFailed, ServerG
 from palimpsest.terminal.history import open_history
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.render import clean, ending, one_line
-from palimpsest.terminal.rendering import plain
 from palimpsest.terminal.screen import Screen
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.conversations import ConversationInfo
@@ -47,7 +46,7 @@ class Conversation:
         self._screen = Screen(history, lambda: ChatCompleter(session, self._commands))
         self._view = ConsoleView(self._screen)
         self._commands = Commands(session, self._view)
-        self._approvals = Approvals(self._screen)
+        self._approvals = Approvals(self._view)
         self._history_problem = sentence
         session.connection.approve = self._approvals.ask
         session.connection.note = self._view.note
@@ -123,8 +122,11 @@ class Conversation:
         self._view.model = model if model != _OFFLINE else ""
         about = texts.NO_MODEL if model in ("", _OFFLINE) else model
         trust = texts.TRUSTED if self._is_trusted(self._folder) else texts.NOT_TRUSTED
-        head = Text.assemble((texts.NAME, "brand"), " ", (one_line(_shortened(self._folder)), "key"))
-        parts: list[RenderableType] = [head, plain(one_line(about)), plain(trust, "note")]
+        facts = Table.grid(padding=(0, 2, 0, 0))
+        facts.add_row(Text(f"  {texts.FOLDER}", "note"), Text(one_line(_shortened(self._folder)), "key"))
+        facts.add_row(Text(f"  {texts.MODEL}", "note"), Text(one_line(about)))
+        facts.add_row(Text(f"  {texts.TRUST}", "note"), Text(trust))
+        parts: list[RenderableType] = [Text(texts.NAME, "brand"), facts]
         if conversation is None:
             tried = Table.grid(padding=(0, 2, 0, 0))
             for what, why in texts.TO_TRY:
@@ -134,7 +136,7 @@ class Conversation:
         if self._history_problem is not None:
             self._view.note(self._history_problem)
         if conversation is None:
-            self._screen.print(plain(texts.NEW_CONVERSATION, "note"), is_apart=True)
+            self._screen.print(Text(texts.NEW_CONVERSATION, "note"), is_apart=True)
 
     async def _take_turn(self, turn: Turn) -> None:
         try:

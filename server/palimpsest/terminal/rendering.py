@@ -42,10 +42,8 @@ from palimpsest.terminal.render import one_line
 STYLES: Final = {
     "note": "dim",
     "error": "bold red",
-    "warning": "yellow",
-    "good": "green",
     "you": "bold cyan",
-    "question": "bold yellow",
+    "question": "bold magenta",
     "key": "bold",
     "brand": "bold magenta",
     "column": "bold",
@@ -76,7 +74,7 @@ _CODE: Final = ANSISyntaxTheme(
         Name.Builtin: Style(color="cyan"),
         Name.Function: Style(bold=True),
         Name.Class: Style(bold=True),
-        Name.Decorator: Style(color="yellow"),
+        Name.Decorator: Style(color="magenta"),
         Name.Exception: Style(color="cyan"),
         Name.Tag: Style(color="magenta"),
         Name.Attribute: Style(color="cyan"),
@@ -200,8 +198,11 @@ def plain(text: str, style: str = "") -> Text:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Rows under column heads."""
-    made = Table(*columns, box=None, pad_edge=False, header_style="column", padding=(0, 2, 0, 0))
+    """Rows under column heads. The column with the longest text is the one that is wrapped."""
+    made = Table(box=None, pad_edge=False, header_style="column", padding=(0, 2, 0, 0))
+    longest = [max((len(row[column]) for row in rows), default=0) for column in range(len(columns))]
+    for name, length in zip(columns, longest, strict=True):
+        made.add_column(name, no_wrap=length < max(longest))
     for row in rows:
         made.add_row(*(Text(one_line(cell)) for cell in row))
     return made

@@ -203,7 +203,8 @@ class Screen:
         return to_formatted_text(ANSI("\n".join(shown)))
 
     def _below(self) -> StyleAndTextTuples:
-        return [("class:hint", "  " + self.hint())]
+        # The menu of completions is drawn over this line.
+        return [("class:hint", "" if self.buffer.complete_state is not None else "  " + self.hint())]
 
     def _placeholder(self) -> StyleAndTextTuples:
         text = texts.QUEUE_PLACEHOLDER if self.is_busy() else texts.PLACEHOLDER

@@ -14,9 +14,12 @@ from palimpsest.wording import counted
 
 NAME: Final = "Palimpsest"
 STARTING: Final = "Starting"
-TRUSTED: Final = "You trust this folder: a model may propose changes, and asks you before each one."
-NOT_TRUSTED: Final = "A model may read this folder, but not change it. `palimpsest trust` lets it propose changes."
-NO_MODEL: Final = "No model yet: answers are places found in this folder. `palimpsest login anthropic` sets one up."
+FOLDER: Final = "Folder"
+MODEL: Final = "Model"
+TRUST: Final = "Trust"
+TRUSTED: Final = "yes: a model may ask you to let it change files or run programs"
+NOT_TRUSTED: Final = "no: a model can read this folder and change nothing (`palimpsest trust` changes that)"
+NO_MODEL: Final = "none yet: answers are places found in this folder (`palimpsest login anthropic` sets one up)"
 TRY: Final = "Try"
 TO_TRY: Final = (
     ("What is this project?", "ask about the folder"),
@@ -136,9 +139,9 @@ def not_approved(title: str) -> str:
 
 UNTITLED: Final = "untitled"
 NO_CONVERSATIONS: Final = "There are no conversations in this folder yet."
-RESUME_COLUMNS: Final = ("No.", "Id", "Title", "Messages", "Changed", "Model")
-HOW_TO_RESUME: Final = "/resume N goes on with one of them: its number, id or title."
-NOTHING_MATCHES: Final = "Type /resume N, with a number, an id or a title that /resume shows."
+RESUME_COLUMNS: Final = ("No.", "Title", "Messages", "Changed")
+HOW_TO_RESUME: Final = "/resume N goes on with one of them: its number or title."
+NOTHING_MATCHES: Final = "Type /resume N, with a number or a title that /resume shows."
 NO_LONGER: Final = "This conversation no longer exists. /resume shows those that do."
 
 
