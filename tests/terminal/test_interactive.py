@@ -9,7 +9,7 @@ from tests.terminal.chats import CTRL_A, CTRL_C, CTRL_D, ENTER, TAB, UP, Chats
 
 from palimpsest.terminal import texts
 
-USAGE = "2.1k / 200k (1%) · scripted-1"
+USAGE = "context 2.1k / 200k (1%) · scripted-1"
 
 
 def test_an_answer_streams_and_its_usage_is_told(chats: Chats) -> None:

@@ -43,11 +43,11 @@ class Approvals:
         self._show_first()
         try:
             answer = await question.answer
-            self._screen.print(Text(f"  {texts.ANSWERED[answer.value]}", "note"))
+            self._screen.print(Text(f"  {texts.ANSWERED[answer.value]}", "note"), goes_on=True)
             return answer
         except asyncio.CancelledError:
             if question.is_shown:
-                self._screen.print(Text(f"  {texts.QUESTION_GONE}", "note"))
+                self._screen.print(Text(f"  {texts.QUESTION_GONE}", "note"), goes_on=True)
             raise
         finally:
             self._open.remove(question)

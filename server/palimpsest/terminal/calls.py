@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
+from palimpsest.terminal import texts
 from palimpsest.terminal.errors import REQUEST_CANCELLED, BadAnswer, RequestFailed
 from palimpsest.values import Mismatch
 from palimpsest.wire.areas.turns import TurnDelta
@@ -87,14 +88,14 @@ class Call(Generic[T]):
         except Mismatch:
             # A newer server may send unknown deltas: the rest of the answer is still good.
             if not self._has_unknown:
-                self.add(ServerNote("A part of the answer could not be shown: the server is newer than this client."))
+                self.add(ServerNote(texts.NEWER_SERVER))
             self._has_unknown = True
 
     def succeed(self, value: Any) -> None:
         try:
             self._end(from_json(value, self._result_hint))
         except Mismatch as error:
-            self._end(BadAnswer(f"The server's answer to {self._method} is not valid: {error}"))
+            self._end(BadAnswer(texts.bad_answer(self._method, str(error))))
 
     def fail(self, error: Exception) -> None:
         self._end(error)
@@ -118,5 +119,5 @@ class Call(Generic[T]):
             yield
         except (asyncio.CancelledError, GeneratorExit):
             self.cancel()
-            self.fail(RequestFailed(REQUEST_CANCELLED, "The request was cancelled."))
+            self.fail(RequestFailed(REQUEST_CANCELLED, texts.CANCELLED))
             raise

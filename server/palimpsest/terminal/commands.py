@@ -52,7 +52,7 @@ class Commands:
         self._session = session
         self._view = view
         self._listed: list[ConversationInfo] = []
-        """The list that was shown last: the numbers of `/open` are its places."""
+        """The list that was shown last: the numbers of `/resume` are its places."""
         self.turn: Turn | None = None
         """The turn that a command started, while it runs: it can be stopped like any turn."""
         self.wants_to_quit = False
@@ -62,12 +62,12 @@ class Commands:
         name = _ALIASES.get(name, name)
         if (own := _BY_NAME.get(name)) is not None:
             if argument and not own.argument:
-                raise CommandFailed(f"/{name} takes no argument.")
+                raise CommandFailed(texts.no_argument(name))
             await own.run(self, argument)
         elif name in (known := await self.known()):
             await self._run_on_server(f"/{name} {argument}".rstrip())
         else:
-            raise CommandFailed(f"There is no command /{name}. {did_you_mean(name, known)}")
+            raise CommandFailed(texts.no_command(name, did_you_mean(name, known)))
 
     async def run_aside(self, name: str, argument: str, begin: Callable[[], None]) -> None:
         """Run a command that only shows something, beside a turn. `begin` is called right before it is shown."""
@@ -98,7 +98,7 @@ class Commands:
 
     async def help(self, argument: str) -> None:
         self._view.table(("Command", "What it does"), list((await self.known()).values()))
-        self._view.note("To send a message that begins with a slash, type a blank before the slash.")
+        self._view.note(texts.NEEDS_BLANK)
 
     async def new(self, title: str) -> None:
         if title:
@@ -158,26 +158,23 @@ class Commands:
     async def adopt(self, argument: str) -> None:
         offered = await self._session.left_behind()
         if not offered:
-            self._view.note("There are no conversations of a moved folder to bring here.")
+            self._view.note(texts.NONE_TO_ADOPT)
             return
         (left, *_) = offered
         if not argument:
-            self._view.say(f"The folder {left.path} no longer exists. Its conversations can be brought here.")
-            self._view.note("/adopt yes copies them. /adopt no stops this offer.")
+            self._view.say(texts.to_adopt(left.path))
+            self._view.note(texts.HOW_TO_ADOPT)
         elif argument.lower() in ("yes", "y"):
             done = await self._session.adopt(left, AdoptionAction.ADOPT)
             copied = f"{counted(done.conversation_count, 'conversation')} and {counted(done.pin_count, 'pin')}"
-            self._view.note(f"Copied {copied}. /list shows the conversations.")
+            self._view.note(texts.adopted(copied))
             if done.refused:
-                self._view.note(
-                    f"These are damaged and were not copied: {', '.join(done.refused)}. `palimpsest rescue` may save "
-                    "them."
-                )
+                self._view.note(texts.damaged(done.refused))
         elif argument.lower() in ("no", "n"):
             await self._session.adopt(left, AdoptionAction.DECLINE)
-            self._view.note("They are not offered here again. `palimpsest adopt` can still bring them.")
+            self._view.note(texts.NOT_OFFERED_AGAIN)
         else:
-            raise CommandFailed("Type /adopt yes or /adopt no.")
+            raise CommandFailed(texts.ADOPT_WRONG)
 
     async def quit(self, argument: str) -> None:
         self.wants_to_quit = True

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from palimpsest.terminal import texts
 from palimpsest.terminal.calls import Call, Event, ServerNote
 from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed, ServerGone, TerminalError
 from palimpsest.terminal.process import ServerProcess
@@ -81,11 +82,7 @@ class Connection:
         answer = await self._open("initialize", params, Any).result()
         version = _dig(answer, "capabilities", "experimental", "palimpsest", "version")
         if version != PROTOCOL_VERSION:
-            raise BadAnswer(
-                "This server is not a Palimpsest server."
-                if version is None
-                else f"The server speaks version {version} of the protocol; this client speaks {PROTOCOL_VERSION}."
-            )
+            raise BadAnswer(texts.NO_SERVER if version is None else texts.other_version(version, PROTOCOL_VERSION))
         self.notify("initialized", {})
 
     async def request(self, method: str, params: Wire, result: type[T]) -> T:
@@ -145,12 +142,12 @@ class Connection:
             fault = await self._receive_all()
         except BaseException:
             # However the reading ends, no call waits for an answer that cannot come.
-            self._fail_all(ServerGone("The connection to the server was closed."))
+            self._fail_all(ServerGone(texts.CLOSED))
             raise
         # Requests during the end of the process fail at once.
-        self._gone = ServerGone(fault or "The server has ended.")
+        self._gone = ServerGone(fault or texts.ENDED)
         status = await self._process.end()
-        sentence = fault or f"The server has ended unexpectedly ({_describe_status(status)})."
+        sentence = fault or texts.ended_unexpectedly(_describe_status(status))
         self._fail_all(ServerGone(sentence, self._process.last_words()))
 
     async def _receive_all(self) -> str:
@@ -161,10 +158,10 @@ class Connection:
             try:
                 bodies = decoder.feed(data)
             except FramingError as error:
-                bodies, fault = error.bodies, f"The server sent something that is not a message: {error}"
+                bodies, fault = error.bodies, texts.not_a_message(str(error))
             for message in map(_to_message, bodies):
                 if message is None:
-                    fault = "The server sent a message that is not a JSON object."
+                    fault = texts.NOT_AN_OBJECT
                     break
                 self._receive(message)
         return fault
@@ -223,7 +220,7 @@ class Connection:
             self._hear("window/showMessage", params)
             reply["result"] = None
         elif method == "palimpsest/approval/request":
-            self._tell(f"Not approved, because there is nobody to ask: {_dig(params, 'title')}")
+            self._tell(texts.not_approved(str(_dig(params, "title"))))
             reply["error"] = _NOT_ASKED
         else:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
@@ -276,7 +273,7 @@ def _to_failure(error: Any) -> RequestFailed:
     data: ErrorData | None = None
     with contextlib.suppress(Mismatch):
         data = cast(ErrorData, from_json(_dig(error, "data"), ErrorData))
-    sentence = message if isinstance(message, str) and message else "The server could not do this and gave no reason."
+    sentence = message if isinstance(message, str) and message else texts.NO_REASON
     return RequestFailed(code if isinstance(code, int) else 0, sentence, data)
 
 

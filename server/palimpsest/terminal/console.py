@@ -138,7 +138,7 @@ class ConsoleView:
         elif isinstance(event, WorkDone):
             self._show_work(event)
         elif isinstance(event, ServerNote):
-            self.settle()
+            # Above the block that grows, which it must not cut in two.
             self.note(event.text)
         else:
             assert_never(event)
@@ -206,7 +206,6 @@ class ConsoleView:
 
     def _show_context(self, event: ContextEvent) -> None:
         if (sentence := lasting(event)) is not None:
-            self.settle()
             self.note(sentence)
         elif (state := passing(event)) is not None:
             self.wait_for(state)
@@ -243,7 +242,9 @@ class ConsoleView:
 
     def _show_thought(self, text: str) -> None:
         if text.strip():
-            self.screen.print(plain(self._thought_with_head(text), "note"), is_apart=not self._has_thought)
+            self.screen.print(
+                plain(self._thought_with_head(text), "note"), is_apart=not self._has_thought, goes_on=self._has_thought
+            )
             self._has_thought = True
 
     def _thought_with_head(self, text: str) -> str:

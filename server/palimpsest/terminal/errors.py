@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from palimpsest.terminal import texts
 from palimpsest.wire.areas.lifecycle import ErrorData
 
 REQUEST_CANCELLED = -32800
@@ -53,5 +54,5 @@ class CommandFailed(TerminalError):
 def describe(error: TerminalError) -> str:
     """The sentence, with the last lines of the server's stderr below it."""
     if error.stderr:
-        return "\n".join((str(error), "Its last lines:", *(f"  {line}" for line in error.stderr)))
+        return "\n".join((str(error), texts.LAST_LINES, *(f"  {line}" for line in error.stderr)))
     return str(error)

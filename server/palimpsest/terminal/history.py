@@ -9,6 +9,7 @@ from pathlib import Path
 from platformdirs import user_state_path
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
+from palimpsest.terminal import texts
 from palimpsest.terminal.render import clean
 
 
@@ -18,7 +19,7 @@ def open_history() -> tuple[History, str | None]:
     try:
         _ensure_private(path)
     except OSError as error:
-        return InMemoryHistory(), f"Your input history is not kept: {error}"
+        return InMemoryHistory(), texts.no_history(str(error))
     return _PrivateHistory(str(path)), None
 
 

@@ -147,7 +147,7 @@ class Conversation:
                 self._view.note(texts.IN_HISTORY)
                 return
             raise
-        self._hint = f"{result.usage.compact} · {one_line(result.usage.model)}"
+        self._hint = texts.fullness(result.usage.compact, one_line(result.usage.model))
         self._view.model = result.usage.model if result.usage.model != _OFFLINE else ""
         if (sentence := ending(result)) is not None:
             self._view.note(sentence)
@@ -173,7 +173,8 @@ class Conversation:
         if self._approvals.take(line) or not line.strip():
             return
         command = parse(line)
-        if self._stop is not None and command is not None and command[0] in _AT_ONCE and not command[1]:
+        is_known = self._stop is not None and self._session.conversation_id is not None
+        if is_known and command is not None and command[0] in _AT_ONCE and not command[1]:
             task = asyncio.create_task(self._show_aside(line, *command))
             self._aside.add(task)
             task.add_done_callback(self._aside.discard)
@@ -183,10 +184,11 @@ class Conversation:
         self._screen.redraw()
 
     async def _show_aside(self, line: str, name: str, argument: str) -> None:
-        """Run a command that only shows something, beside what runs."""
+        """Run a command that only shows something, beside what runs. It is shown above the block that grows."""
         try:
             await self._commands.run_aside(name, argument, lambda: self._view.echo(line))
         except TerminalError as error:
+            self._view.echo(line)
             self._view.fail(describe(error))
 
     def _break(self) -> None:

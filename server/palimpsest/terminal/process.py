@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from palimpsest.terminal import texts
 from palimpsest.terminal.errors import ServerGone
 
 _STDERR_BYTES = 8 << 10
@@ -43,7 +44,7 @@ class ServerProcess:
         try:
             process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
         except (OSError, ValueError) as error:
-            raise ServerGone(f"The server could not be started: {error}") from error
+            raise ServerGone(texts.not_started(str(error))) from error
         return cls(process)
 
     @property

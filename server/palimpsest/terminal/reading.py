@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from palimpsest.terminal import texts
 from palimpsest.terminal.errors import CommandFailed
 from palimpsest.terminal.render import View, local_time, one_line
 from palimpsest.terminal.session import Session
@@ -22,9 +23,9 @@ _PAGE: Final = 20
 async def read_messages(session: Session, view: View, argument: str) -> None:
     """Show one page: from the message with this number on, or, for an empty argument, the newest messages."""
     if argument and not (argument.isascii() and argument.isdigit()):
-        raise CommandFailed("Type /read N, with the number of a message.")
+        raise CommandFailed(texts.READ_WRONG)
     if session.conversation_id is None:
-        raise CommandFailed("There is no conversation yet. Send a message first.")
+        raise CommandFailed(texts.NO_CONVERSATION)
     if argument:
         start = int(argument)
     else:
@@ -34,12 +35,12 @@ async def read_messages(session: Session, view: View, argument: str) -> None:
     for message in page.messages:
         _show(view, message)
     if page.running is not None:
-        view.note("(an answer is being written)")
+        view.note(texts.BEING_WRITTEN)
         view.say(page.running.text)
     if page.next is not None:
-        view.note(f"There is more: /read {page.next}")
+        view.note(texts.more_to_read(page.next))
     elif not page.messages:
-        view.note(f"The conversation has no message {start}." if argument else "The conversation is empty.")
+        view.note(texts.no_message(start) if argument else texts.EMPTY)
 
 
 async def _page(session: Session, params: ReadConversationParams) -> ReadConversationResult:

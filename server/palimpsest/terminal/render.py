@@ -68,21 +68,14 @@ def ending(result: ChatResult) -> str | None:
     return texts.STOP_REASONS[reason] if reason in texts.STOP_REASONS else texts.stopped_for(reason)
 
 
-_GUARD_OUTCOMES = {
-    "forced_final": "The context is nearly full: the model was asked for its final answer.",
-    "skipped_provider": "The context does not fit this model: another one was tried.",
-    "token_budget_exceeded": "A tool's result did not fit the context and was left out.",
-}
-
-
 def passing(event: ContextEvent) -> str | None:
     """The text of the status line for an event; None for an event that does not change it."""
     if event.strategy not in SUMMARIZING:
         return None
     if event.type is ContextEventType.SUMMARIZATION_START:
-        return f"Summarizing {_messages(event.total_items)}…"
+        return texts.summarizing(_messages(event.total_items))
     if event.type is ContextEventType.SUMMARIZATION_PROGRESS:
-        return f"Summarizing: {event.items_processed or 0} of {_messages(event.total_items)}…"
+        return texts.summarizing_so_far(event.items_processed or 0, _messages(event.total_items))
     return None
 
 
@@ -90,20 +83,20 @@ def lasting(event: ContextEvent) -> str | None:
     """The note about an event, which stays on the screen; None for an event without one."""
     if event.type is ContextEventType.SUMMARIZATION_COMPLETE and event.strategy in SUMMARIZING:
         saved = "" if event.tokens_saved is None else f": {counted(event.tokens_saved, 'token')} fewer"
-        return f"Summarized {_messages(event.items_processed or event.total_items)}{saved}."
+        return texts.summarized(_messages(event.items_processed or event.total_items), saved)
     if event.type is ContextEventType.SUMMARIZATION_ERROR and event.strategy == MANUAL:
         return None  # the answer to who asked for it says why
     if event.type in (ContextEventType.SUMMARIZATION_ERROR, ContextEventType.SUMMARIZATION_FALLBACK):
-        return event.error or "The summary could not be written."
+        return event.error or texts.NO_SUMMARY
     if event.type is ContextEventType.NOT_RECALLED:
-        return "The context is full: text found in earlier messages was not added to yours."
+        return texts.NOT_RECALLED
     if event.type is ContextEventType.GUARD:
-        return event.error or _GUARD_OUTCOMES.get(event.outcome or "")
+        return event.error or texts.GUARD_OUTCOMES.get(event.outcome or "")
     if event.type is ContextEventType.LEFT_OUT:
         left_out = ", ".join(f"{each.start} to {each.end - 1}" for each in event.left_out or ())
-        return f"Summaries are switched off, so messages {left_out} are no longer sent." if left_out else None
+        return texts.left_out(left_out) if left_out else None
     if event.type is ContextEventType.RULES_CAP:
-        return "Your rules take too much room, so the oldest now count as ordinary text. /pin keeps a rule."
+        return texts.RULES_CAP
     return None
 
 

@@ -106,6 +106,8 @@ class Painter:
         # A terminal that knows no colors has no bold letters either; NO_COLOR takes only the colors.
         self._color_system = found.color_system
         self.has_color = found.color_system is not None and not os.environ.get("NO_COLOR")
+        # Without colors, code in a line of text is told apart by its weight.
+        self._theme = Theme(STYLES if self.has_color else {**STYLES, "markdown.code": "bold"})
         self.has_unicode = found.encoding.lower().startswith("utf")
 
     def paint(self, what: RenderableType, width: int) -> str:
@@ -118,7 +120,7 @@ class Painter:
             force_terminal=True,
             legacy_windows=False,
             safe_box=not self.has_unicode,
-            theme=Theme(STYLES),
+            theme=self._theme,
             highlight=False,
             markup=False,
             emoji=False,

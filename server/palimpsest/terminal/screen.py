@@ -85,6 +85,7 @@ class Screen:
         """The line below the input."""
         self.is_busy: Callable[[], bool] = lambda: False
         self.has_printed = False
+        self._was_apart = False
         self.is_gone = False
         """Whether the terminal is gone, or its input has ended."""
         self.buffer = Buffer(
@@ -134,12 +135,17 @@ class Screen:
         """The columns to use; the last one stays free, because some terminals wrap a line that fills it."""
         return max(self._app.output.get_size().columns - 1, 8)
 
-    def print(self, what: RenderableType, *, is_apart: bool = False) -> None:
-        """Show something for good, above the changing part; `is_apart`: with an empty line before it."""
+    def print(self, what: RenderableType, *, is_apart: bool = False, goes_on: bool = False) -> None:
+        """Show something for good, above the changing part.
+
+        `is_apart`: with an empty line before and behind it; `goes_on`: without one, as a part of what was shown last.
+        """
         painted = self.painter.paint(what, self.width)
         if not painted:
             return
-        lines = ([""] if is_apart and self.has_printed else []) + painted.split("\n")
+        needs_gap = self.has_printed and not goes_on and (is_apart or self._was_apart)
+        lines = ([""] if needs_gap else []) + painted.split("\n")
+        self._was_apart = is_apart or (goes_on and self._was_apart)
         self.has_printed = True
         output = self._app.output
         if self._app.is_running:

@@ -18,8 +18,8 @@ FOLDER: Final = "Folder"
 MODEL: Final = "Model"
 TRUST: Final = "Trust"
 TRUSTED: Final = "yes: a model may ask you to let it change files or run programs"
-NOT_TRUSTED: Final = "no: a model can read this folder and change nothing (`palimpsest trust` changes that)"
-NO_MODEL: Final = "none yet: answers are places found in this folder (`palimpsest login anthropic` sets one up)"
+NOT_TRUSTED: Final = "no: a model can only read here (`palimpsest trust` lets it ask for more)"
+NO_MODEL: Final = "none yet, so this is a search (`palimpsest login anthropic` sets one up)"
 TRY: Final = "Try"
 TO_TRY: Final = (
     ("What is this project?", "ask about the folder"),
@@ -72,6 +72,12 @@ KEYS: Final = "Enter sends · Alt-Enter new line · @ file · / command"
 LEAVE_AGAIN: Final = "Press Ctrl-C again or Ctrl-D to leave."
 LEAVE_RUNNING: Final = "An answer is being written. Ctrl-C stops it. Press Ctrl-D again to leave."
 MORE_LINES: Final = "more"
+
+
+def fullness(compact: str, model: str) -> str:
+    """How full the model's context is: `compact` is such as `2.1k / 200k (1%)`."""
+    return f"context {compact} · {model}"
+
 
 # Answers
 
@@ -148,3 +154,100 @@ NO_LONGER: Final = "This conversation no longer exists. /resume shows those that
 def several(matches: Sequence[tuple[int, str]]) -> str:
     meant = ", ".join(f"{number} ({shown})" for number, shown in matches)
     return f"Several conversations match: {meant}. Type /resume N, with the number or the id of one."
+
+
+# Commands of the terminal's own, summaries, and what goes wrong
+
+NEEDS_BLANK: Final = "To send a message that begins with a slash, type a blank before the slash."
+NONE_TO_ADOPT: Final = "There are no conversations of a moved folder to bring here."
+HOW_TO_ADOPT: Final = "/adopt yes copies them. /adopt no stops this offer."
+NOT_OFFERED_AGAIN: Final = "They are not offered here again. `palimpsest adopt` can still bring them."
+ADOPT_WRONG: Final = "Type /adopt yes or /adopt no."
+READ_WRONG: Final = "Type /read N, with the number of a message."
+NO_CONVERSATION: Final = "There is no conversation yet. Send a message first."
+EMPTY: Final = "The conversation is empty."
+BEING_WRITTEN: Final = "(an answer is being written)"
+
+GUARD_OUTCOMES: Final = {
+    "forced_final": "The model's window is nearly full, so it was asked for its final answer.",
+    "skipped_provider": "The conversation does not fit this model's window, so another model was tried.",
+    "token_budget_exceeded": "A tool's result did not fit the model's window and was left out.",
+}
+"""By the outcome of the check that a request fits."""
+NO_SUMMARY: Final = "The summary could not be written."
+NOT_RECALLED: Final = "The model's window is full: text found in earlier messages was not added to yours."
+RULES_CAP: Final = "Your rules take too much room, so the oldest now count as ordinary text. /pin keeps a rule."
+CLOSED: Final = "The connection to the server was closed."
+ENDED: Final = "The server has ended."
+NOT_AN_OBJECT: Final = "The server sent a message that is not a JSON object."
+NO_REASON: Final = "The server could not do this and gave no reason."
+NO_SERVER: Final = "This server is not a Palimpsest server."
+LAST_LINES: Final = "Its last lines:"
+
+
+def to_adopt(path: str) -> str:
+    return f"The folder {path} no longer exists. Its conversations can be brought here."
+
+
+def adopted(copied: str) -> str:
+    return f"Copied {copied}. /resume shows the conversations."
+
+
+def damaged(conversations: Sequence[str]) -> str:
+    return f"These are damaged and were not copied: {', '.join(conversations)}. `palimpsest rescue` may save them."
+
+
+def no_argument(command: str) -> str:
+    return f"/{command} takes no argument."
+
+
+def no_command(name: str, hint: str) -> str:
+    return f"There is no command /{name}. {hint}"
+
+
+def no_message(number: int) -> str:
+    return f"The conversation has no message {number}."
+
+
+def more_to_read(number: int) -> str:
+    return f"There is more: /read {number}"
+
+
+def summarizing(messages: str) -> str:
+    return f"Summarizing {messages}…"
+
+
+def summarizing_so_far(done: int, messages: str) -> str:
+    return f"Summarizing: {done} of {messages}…"
+
+
+def summarized(messages: str, saved: str) -> str:
+    return f"Summarized {messages}{saved}."
+
+
+def left_out(messages: str) -> str:
+    return f"Summaries are switched off, so messages {messages} are no longer sent."
+
+
+def other_version(server: object, client: int) -> str:
+    return f"The server speaks version {server} of the protocol; this client speaks {client}."
+
+
+def ended_unexpectedly(status: str) -> str:
+    return f"The server has ended unexpectedly ({status})."
+
+
+def not_a_message(why: str) -> str:
+    return f"The server sent something that is not a message: {why}"
+
+
+def not_started(why: str) -> str:
+    return f"The server could not be started: {why}"
+
+
+def bad_answer(method: str, why: str) -> str:
+    return f"The server's answer to {method} is not valid: {why}"
+
+
+def no_history(why: str) -> str:
+    return f"Your input history is not kept: {why}"
