@@ -79,7 +79,9 @@ def test_a_page_tells_words_calls_outcomes_and_answers_by_message() -> None:
         first_id=20,
     )
     assert "## Said by the user\n- [20] By the way: never use tabs. Please fix the parser.\n## " in text
-    assert "run: pytest tests/test_parser.py\n  → failed: FAILED tests/test_parser.py::test_depth - Recursion" in text
+    assert (
+        "run: pytest tests/test_parser.py (run the tests)\n  → failed: FAILED tests/test_parser.py::test_depth" in text
+    )
     assert "- [23] The recursion in parse_block has no bound." in text
 
 
@@ -151,6 +153,17 @@ def test_a_long_path_stands_in_full_once() -> None:
     text = page_of(steps)
     assert text.count(path) == 1
     assert "edit …/core/reader.py" in text
+
+
+def test_a_file_that_was_read_is_told_with_what_for() -> None:
+    call = ToolCallPart("c", "read", json.dumps({"path": "src/depth.py"}))
+    text = page_of(
+        [
+            Content(Role.ASSISTANT, (TextPart("Let me see how deep blocks are nested."), call)),
+            tool_result(call, "x = 1"),
+        ]
+    )
+    assert "read src/depth.py (see how deep blocks are nested)" in text
 
 
 def test_a_command_is_told_without_its_change_of_folder() -> None:

@@ -56,6 +56,13 @@ _CHANGED_FOLDER: Final = re.compile(r"cd \S+ (?:&&|;) ")
 _SHORT_RESULT: Final = 3
 """Lines: the last one of a longer result that is no command's is a line of a file, or a row."""
 _FEWEST_WORDS: Final = 2
+WORDS_OF_HEAD, _PURPOSE_CHARS = 3, 70
+"""Words beside names that a head has which says enough alone."""
+_ABOUT_TO: Final = re.compile(
+    r"(?:(?:ok(?:ay)?|good|great|perfect|now|next|first|then|alright|excellent)\b[\s,.!:]*)*"
+    r"(?:let me|let's|i'll|i will|i'm going to|i need to|i should)\s+(?:now |also |first |then )?",
+    re.I,
+)
 
 _TROUBLE_WEIGHT, _OUTCOME_WEIGHT, _SHORT_OUTCOME_WEIGHT = 2.5, 1.5, 0.45
 _SENTENCE_WEIGHT, _ANNOUNCED_WEIGHT, _DECLARATION_WEIGHT = 0.6, 0.15, 0.3
@@ -90,6 +97,8 @@ class Entry:
     """Of a message of the user."""
     head: str = ""
     """The calls of a message of the assistant, such as `Read lib/a.py`; empty where it calls nothing."""
+    purpose: str = ""
+    """Words of the message that say what a head is for which says little itself, such as a file that was read."""
     head_names: tuple[str, ...] = ()
     head_tokens: int = _FRAME_TOKENS
     """Raw, with the frame of its line."""
@@ -176,10 +185,11 @@ class Reader:
             fragments.append(self._fragment(sentence, names_in(sentence), weight, Kind.SAID))
         fragments += self._lines(best_of(pieces_of("\n".join(code))))
         path = next((each for _, each, _ in calls if each), "")
+        purpose = _purpose(sentences) if head and n_words(head) < WORDS_OF_HEAD else ""
         head_tokens = self.count(head) + _FRAME_TOKENS
         found.update(in_head)
         names, head_names = self._known(found), self._known(in_head)
-        entry = Entry(id, Role.ASSISTANT, names, tuple(fragments), (), head, head_names, head_tokens, path)
+        entry = Entry(id, Role.ASSISTANT, names, tuple(fragments), (), head, purpose, head_names, head_tokens, path)
         return entry, found
 
     def _results(self, id: MessageId, results: Sequence[ToolResultPart]) -> tuple[Entry, dict[str, str]]:
@@ -196,7 +206,7 @@ class Reader:
         head = "" if calls else ", ".join(tool_label(result.name) for result in results)
         tokens = self.count(head) + _FRAME_TOKENS
         tried = frozenset[str]().union(*(call.tried for call in calls))
-        entry = Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, (), tokens, path, answers)
+        entry = Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, "", (), tokens, path, answers)
         return replace(
             entry,
             tried=tried,
@@ -295,6 +305,15 @@ def _values(call: ToolCallPart) -> list[str]:
     names = [name for name, value in arguments.items() if isinstance(value, str)]
     names.sort(key=lambda name: name in REPLACED)
     return [str(arguments[name]) for name in names]
+
+
+def _purpose(sentences: Sequence[str]) -> str:
+    """The beginning of the first sentence that says something, in words."""
+    for sentence in sentences:
+        plain = _ABOUT_TO.sub("", sentence, count=1).strip().rstrip(".:;!…")
+        if n_words(plain) >= WORDS_OF_HEAD:
+            return plain if len(plain) <= _PURPOSE_CHARS else f"{plain[:_PURPOSE_CHARS].rpartition(' ')[0]}…"
+    return ""
 
 
 def _clip(text: str, n_chars: int) -> str:

@@ -12,12 +12,13 @@ rest of the fragments and names of a message is its *detail*, which a page shows
 from __future__ import annotations
 
 import heapq
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.context.notebook.entry import USER_WROTE, Entry
+from palimpsest.domain.context.notebook.entry import USER_WROTE, WORDS_OF_HEAD, Entry
 from palimpsest.domain.context.notebook.fragments import Fragment, Kind
 from palimpsest.domain.context.notebook.names import key, n_words, names_in, shortened_path
 from palimpsest.domain.context.notebook.notebook import Notebook
@@ -40,6 +41,10 @@ _WORDS_BESIDE: Final = 5
 _CUE_CHARS: Final = 100
 _DETAIL_TOKENS: Final = 6
 """The frame of a detail."""
+_IMPORTS: Final = re.compile(r"(?:import|from|use|using|require|alias|#include)\b")
+"""A line that says nothing of its own file."""
+_MUCH_ROOM: Final = 2_800
+"""Raw tokens: a page with less tells more names for them than words of results beside heads."""
 _LEAST_MISSING: Final = 0.3
 """How badly a name must be told for a mention behind a line."""
 _ANSWERED_SHARE: Final = 0.2
@@ -96,6 +101,7 @@ class Selection:
     _lines: dict[MessageId, _Line] = field(default_factory=dict)
     _paths: set[str] = field(default_factory=set)
     _worths: dict[str, float] = field(default_factory=dict)
+    _asides: dict[MessageId, int] = field(default_factory=dict)
     _heap: list[tuple[float, int, int]] = field(default_factory=list)
     """What each candidate added for its tokens when it was last looked at, negative; its message, negative, so that of
     equals the newest comes first; and its place in the entry."""
@@ -163,10 +169,36 @@ class Selection:
             return value, size + _ARROW_TOKENS
         if entry.head_names:
             value = self._news(entry.head_names, _IN_HEAD) + _NAMED_HEAD_WEIGHT
-        size = float(entry.head_tokens)
+        size = float(entry.head_tokens) + self._aside_tokens(entry)
         if entry.path and entry.path in self._paths:
             size = max(8.0, size - self.book.count(entry.path) + _OLD_PATH_TOKENS)
         return value, size
+
+    def _aside(self, entry: Entry) -> str:
+        """What stands behind a head that says little: what the message says that it is for, or else a line of the
+        result."""
+        if not entry.head or entry.role is not Role.ASSISTANT or n_words(entry.head) >= WORDS_OF_HEAD:
+            return ""
+        if entry.purpose:
+            return entry.purpose
+        result = self.book.entries.get(MessageId(entry.id + 1))
+        if self.room < _MUCH_ROOM or result is None or result.answers != entry.id:
+            return ""
+        below = self._lines[result.id].fragments if result.id in self._lines else []
+        telling = [
+            each for place, each in enumerate(result.fragments) if each.n_words >= WORDS_OF_HEAD and place not in below
+        ]
+        if not telling:
+            return ""
+        return min(
+            telling, key=lambda each: (_IMPORTS.match(each.text) is not None, each.weight == 0.0, len(each.text))
+        ).text
+
+    def _aside_tokens(self, entry: Entry) -> int:
+        if (size := self._asides.get(entry.id)) is None:
+            aside = self._aside(entry)
+            size = self._asides[entry.id] = self.book.count(aside) + 2 if aside else 0
+        return size
 
     def _gain(self, entry: Entry, fragment: Fragment) -> tuple[float, float]:
         """What the fragment adds for each token, and its tokens, its line opened for it where need be."""
@@ -349,6 +381,8 @@ class Selection:
         apart, also_apart = self._apart(entry, line) if self.has_details else ([], [])
         chosen = [entry.fragments[place] for place in sorted(line.fragments) if place not in apart]
         head = USER_WROTE if entry.role is Role.USER and not self.has_details else entry.head
+        if (aside := self._aside(entry)) and not any(each.kind is Kind.SAID for each in chosen):
+            head = f"{head} ({aside})"
         if entry.path and entry.head:
             if entry.path in shown:
                 head = head.replace(entry.path, shortened_path(entry.path))
