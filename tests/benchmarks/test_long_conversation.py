@@ -9,10 +9,10 @@ def test_every_request_fits_and_keeps_the_rule_while_summaries_are_merged(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The benchmark itself looks for the rule in every request."""
-    long_conversation.main(["40", "4000", *options])
+    long_conversation.main(["70", "4000", *options])
 
     said = capsys.readouterr().out
-    last = next(line.split() for line in said.splitlines() if line.split()[:1] == ["40"] and "ms" in line)
+    last = next(line.split() for line in said.splitlines() if line.split()[:1] == ["70"] and "ms" in line)
     n_summaries, fullest = int(last[2]), float(last[3].rstrip("%"))
     assert n_summaries > 0
     assert 50 < fullest <= 100
