@@ -257,3 +257,35 @@ async def test_an_answer_in_wide_characters_fits_the_frames(machines: list[Machi
     await ann.ask("Birds?", "🦜" * 7_000 + " end.")
     await ann.settle()
     assert (await ann.sharing.hub.conversation(team.id, at)).n_messages == 4
+
+
+async def test_what_was_shared_once_is_shared_again_as_a_copy(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    await publication.unshare(ann.sharing, at)
+    await ann.ask("Alone?", "Alone.")
+    assert (await publication.plan(ann.sharing, at, team.id)).is_copy
+    again = await publication.share(ann.sharing, at, team.id)
+    assert again != at
+    await publication.open_shared(bob.sharing, team.id, again)
+    assert await bob.texts(again) == ["Where does the heron stand?", "In the reeds.", "Alone?", "Alone."]
+
+
+async def test_who_comes_back_to_the_team_keeps_what_was_said_alone_in_a_fork(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, bob = machines
+    at = await share(machines, team)
+    assert await bob.ask("Bob?", "Bob!") == "committed"
+    await bob.settle()
+    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
+    assert await bob.ask("Alone?", "Alone.") == "committed"
+    team.lab.owner.execute("UPDATE hub.membership SET role = 'writer' WHERE member = %s", [team.ids["bob"]])
+    await publication.open_shared(bob.sharing, team.id, at)
+    assert (await bob.texts(at))[2:] == ["Bob?", "Bob!"]
+    (moved,) = [each for each in bob.bench.events if isinstance(each, MovedApart)]
+    assert (await bob.texts(moved.fork_id))[4:] == ["Alone?", "Alone."]
+    assert await bob.ask("And now?", "Now.") == "committed"
+    await assert_same(machines, at)
+    assert (await ann.texts(at))[-1] == "Now."

@@ -15,8 +15,9 @@ from palimpsest.services.sharing.copies import cannot_stay, clean_copy, to_clean
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.lifecycle import transfer as transfers
-from palimpsest.storage.sharing import shared
+from palimpsest.storage.sharing import outgoing, shared
 from palimpsest.storage.sharing.shared import Standing
+from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import Member, NewConversation, Replica, Team
 
 
@@ -124,6 +125,8 @@ async def open_shared(sharing: Sharing, team: str, conversation_id: Conversation
         await open_shared(sharing, team, ConversationId(found.parent))
     await sharing.store.run(shared.attach, found, sharing.terms)
     await sharing.pull(conversation_id)
+    if (alone := await sharing.store.read(outgoing.said_alone, conversation_id)) is not None:
+        await sharing.move_apart(conversation_id, alone)
     sharing.changed(conversation_id)
     return conversation_id
 
@@ -156,4 +159,11 @@ async def _must_be_copied(sharing: Sharing, transfer: Transfer, team: str) -> bo
         if standing is None or standing.team != team:
             return True
     with told():
-        return cannot_stay(transfer, await sharing.hub.me())
+        if cannot_stay(transfer, await sharing.hub.me()):
+            return True
+        try:
+            return (await sharing.hub.conversation(team, transfer.header.id)).is_unshared
+        except HubRefused as refused:
+            if refused.kind != "not_shared":
+                raise
+            return False

@@ -111,7 +111,7 @@ class Sharing:
             try:
                 hub_seq = await self._take_in(conversation_id, entries)
             except Diverged as diverged:
-                await self._move_apart(conversation_id, diverged.at)
+                await self.move_apart(conversation_id, diverged.at)
                 continue
             except Unsound:
                 if is_compared:
@@ -173,7 +173,9 @@ class Sharing:
         self.changed(conversation_id)
         return None
 
-    async def _move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
+    async def move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
+        """Moves the messages from `at` on, which the hub does not have, into a fork. Raises ConversationBusy."""
+
         def move() -> ConversationId:
             lease, _ = turns.take(self.store.writer(utc_now()), conversation_id, "moving messages apart")
             fork = apart.move_apart(lease, at, utc_now())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import covered_author
-from palimpsest.domain.messages import Content, ConversationId, Role, SummaryId, canonical_json
+from palimpsest.domain.messages import Content, ConversationId, MessageId, Role, SummaryId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import MOST_BYTES, EntryKind, MessageEntry, Missing, NewEntry, key_of
 from palimpsest.domain.turns.states import FINAL_STATES
@@ -75,6 +75,19 @@ def has_unpushed(conversation_id: ConversationId) -> bool:
         return True
     known, cleaner = shared.known(conversation_id), message_log.cleaner_of(conversation_id)
     return any((each.kind, each.key) not in known for each in _others(conversation_id, cleaner))
+
+
+def said_alone(conversation_id: ConversationId) -> MessageId | None:
+    """The first message that the hub lacks and cannot take, because it was said while the conversation was shared no
+    longer: its digest covers no author, behind one that does."""
+    ((found,),) = execute(
+        """SELECT MIN(message_id) FROM message JOIN shared_conversation USING (conversation)
+        WHERE conversation = ? AND message_id >= n_pushed AND digest_version = 1 AND EXISTS (
+            SELECT 1 FROM message AS b WHERE b.conversation = message.conversation
+            AND b.message_id < message.message_id AND b.digest_version > 1)""",
+        conversation_id,
+    )
+    return None if found is None else MessageId(found)
 
 
 def stamp(conversation_id: ConversationId) -> tuple[object, ...]:
