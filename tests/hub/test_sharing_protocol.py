@@ -13,7 +13,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from tests.clients.fake_provider import Call, FakeProvider, Reply
 from tests.hub.lab import Lab, TestTeam
-from tests.lsp.in_process import in_environment, served
+from tests.lsp.chat_editor import ChatEditor, capabilities
+from tests.lsp.in_process import connected_here, in_environment, served
+from tests.lsp.rawlsp import HEARS_CHANGES
 from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, home, on_fake
 from tests.waiting import WAIT_S
 
@@ -49,7 +51,10 @@ async def editors(lab: Lab, team: TestTeam, fake: FakeProvider, tmp_path: Path) 
             root = tmp_path / name / "folder"
             root.mkdir(parents=True)
             variables = on_fake(fake.url) | on_hub(lab, team, name)
-            found.append(await stack.enter_async_context(editor(tmp_path / name, root, **variables)))
+            client = await stack.enter_async_context(connected_here(**home(tmp_path / name, **variables)))
+            folders = [{"uri": root.as_uri(), "name": "folder"}]
+            await client.initialize(capabilities("utf-16") | HEARS_CHANGES, workspaceFolders=folders)
+            found.append(Editor(client))
         yield found
 
 
@@ -152,6 +157,45 @@ async def test_the_others_answer_grows_here_and_a_message_of_mine_goes_into_a_fo
         while "writer" in await bob.client.notification(PRESENCE):
             pass
     assert "running" not in await bob.read(at)
+
+
+async def test_a_chat_document_is_marked_and_goes_on_in_a_fork_while_somebody_else_writes(
+    editors: list[Editor], team: TestTeam, fake: FakeProvider
+) -> None:
+    ann, bob = editors
+    at = await share(editors)
+    opening = {"command": "palimpsest.chat.open", "arguments": [{"conversationId": at}]}
+    opened = await bob.client.result("workspace/executeCommand", opening)
+    document = ChatEditor(bob.client, Path(opened["path"]), "utf-16")
+    document.open()
+    assert "error" not in await document.command("show")
+    await document.until(f"## 0 · by {team.full_name('ann')}\n")
+    assert "chat-shared" in await document.problems()
+    fake.script.append(STALL)
+    asked = ann.client.start_request(
+        "palimpsest/chat", Editor.chat_params("Since when?", conversationId=at, partialResultToken="ann")
+    )
+    await until_turn(bob.client)
+    document.type("Me too?\n")
+    assert "chat-shared-busy" in await document.problems()
+    refused = (await document.command("send"))["error"]["data"]
+    assert (refused["kind"], refused["canFork"]) == ("shared_busy", True)
+    assert "Me too?" in document.text, "what was refused stays in the input"
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    actions = await document.ask("codeAction", range=place, context={"diagnostics": []})
+    assert "Go on in a fork" in [each["title"] for each in actions]
+    moved = (await document.command("fork"))["result"]
+    assert moved["conversationId"] != at
+    await document.until(Reply().text.splitlines()[0])
+    assert "chat-shared-busy" not in await document.problems()
+    await ann.client.result("palimpsest/turn/cancel", {"turnId": ann_turn(ann)})
+    await asked.answer()
+    assert "Me too?" not in [each["text"] for each in (await ann.read(at))["messages"]]
+
+
+def ann_turn(ann: Editor) -> str:
+    """The turn that runs there."""
+    return str(ann.shown("ann")[0]["turnId"])
 
 
 async def test_the_first_tool_call_below_the_words_of_others_asks_once(

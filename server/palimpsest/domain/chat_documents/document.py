@@ -3,6 +3,7 @@
     <!-- palimpsest-chat 1: … -->                 the head: an explanation for readers
     # Title
     ## 0 · you                                    a message: its id and its author, then its text
+    ## 0 · by ann                                 the same, of somebody else in a shared conversation
     ## 1 · assistant
     ### 1 · calls read_file                       a call, its arguments indented
     ## 2 · tool read_file                         a result, indented
@@ -17,7 +18,7 @@ programs take for the end of a line (a form feed, U+2028) become `\\n`, the only
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -25,7 +26,7 @@ from typing import Final
 from palimpsest.domain.chat_documents.changes import Change, change_between
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
-from palimpsest.domain.messages import AttachmentPart, Content, MessageStatus, Role, clean_text
+from palimpsest.domain.messages import AttachmentPart, Content, MessageId, MessageStatus, Role, clean_text
 from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.wording import counted
 
@@ -130,6 +131,8 @@ class Shown:
     """The summaries in the context."""
     asides: Sequence[tuple[int, str]] = ()
     """Answers of commands, which are no messages: the number of messages before each, and its text."""
+    authors: Mapping[MessageId, str] = field(default_factory=dict)
+    """Who wrote messages of a shared conversation, without the user's own."""
 
 
 def render(shown: Shown) -> str:
@@ -138,17 +141,18 @@ def render(shown: Shown) -> str:
     first = shown.messages[0].id if shown.messages else 0
     if first > 0:
         sections.append((-1, f"## 0-{first - 1} · not shown here"))
-    sections += [(each.id, message_section(each.id, each.content)) for each in shown.messages]
+    for each in shown.messages:
+        sections.append((each.id, message_section(each.id, each.content, shown.authors.get(each.id))))
     sections += [(each.end - 0.6, _summary_section(each)) for each in shown.summaries if each.end > first]
     sections += [(number - 0.5, text) for number, text in shown.asides]
     sections.sort(key=lambda each: each[0])
     return BREAK.join([HEAD, f"# {escape(one_line(shown.title)) or 'A conversation'}", *(text for _, text in sections)])
 
 
-def message_section(message_id: int, content: Content) -> str:
+def message_section(message_id: int, content: Content, author: str | None = None) -> str:
     match content.role:
         case Role.USER:
-            return user_section(message_id, content)
+            return user_section(message_id, content, author)
         case Role.ASSISTANT:
             calls = "".join(_call_section(message_id, call.name, call.arguments) for call in content.calls)
             return f"{_assistant_heading(message_id)}{escape(content.text)}{calls}{_ending(message_id, content.status)}"
@@ -156,9 +160,11 @@ def message_section(message_id: int, content: Content) -> str:
             return BREAK.join(_result_section(message_id, result.name, result.text) for result in content.results)
 
 
-def user_section(message_id: int, content: Content) -> str:
+def user_section(message_id: int, content: Content, author: str | None = None) -> str:
+    """`author`: who wrote it, when it was not the user."""
+    name = "you" if author is None else f"by {one_line(author)}"
     labels = [f"> Attached: {one_line(part.label)}" for part in content.parts if isinstance(part, AttachmentPart)]
-    return BREAK.join([f"## {message_id} · you", *(["\n".join(labels)] if labels else []), escape(content.text)])
+    return BREAK.join([f"## {message_id} · {name}", *(["\n".join(labels)] if labels else []), escape(content.text)])
 
 
 def aside(number: int, command: str, answer: str) -> str:

@@ -110,6 +110,7 @@ HANDLERS: Final[dict[str, str]] = {
     # first.
     "palimpsest.approval.revoke": "confirmed_commands:revoke_approval",
     "palimpsest.chat.expand": "chat_documents.commands:expand",
+    "palimpsest.chat.fork": "chat_documents.commands:fork",
     "palimpsest.chat.open": "chat_documents.commands:open_",
     "palimpsest.chat.send": "chat_documents.commands:send",
     "palimpsest.chat.show": "chat_documents.commands:show",

@@ -40,7 +40,7 @@ class Look:
     shown: tuple[Shown, ...]
     """What is new of the running step."""
     has_news: bool
-    """Whether the log has grown: then what was shown before is stored, and it is taken in before the next look."""
+    """Whether the log has grown: what was shown before is stored there, and is taken in before the next look."""
 
 
 @dataclass(slots=True)
@@ -60,8 +60,9 @@ class Following:
                     yield look.shown
 
     async def looks(self) -> AsyncGenerator[Look, None]:
-        """What each look finds; what is committed is taken in behind it, followed by the same look without news. Ends
-        when the conversation is shared no longer."""
+        """What each look finds. When the log has grown, a look says so first; then what is new of the log is taken in,
+        and what is shown comes behind it, so no answer is seen before its question. Ends when the conversation is
+        shared no longer."""
         standing = await self.sharing.store.read(shared.standing, self.conversation_id)
         if standing is None:
             return
@@ -79,13 +80,12 @@ class Following:
                 if view.frames:
                     turn, last = view.frames[-1].turn, view.frames[-1].seq
                     found = [_shown(TurnId(turn), each.seq, each.body) for each in view.frames if each.turn == turn]
-                has_news = view.head_seq != seq
-                yield Look(view, tuple(each for each in found if each is not None), has_news)
-                if has_news:
+                if view.head_seq != seq:
+                    yield Look(view, (), has_news=True)
                     with contextlib.suppress(PalimpsestError):  # such as a turn that runs here; its end comes first
                         await self.sharing.pull(self.conversation_id)
                         seq = view.head_seq
-                    yield Look(view, (), has_news=False)
+                yield Look(view, tuple(each for each in found if each is not None), has_news=False)
                 if (now := asyncio.get_running_loop().time()) - seen >= LOOK_EVERY_S:
                     await self._tell_presence(standing, seq)
                     seen = now

@@ -86,6 +86,19 @@ async def show(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     await chat.show()
 
 
+@_command
+async def fork(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
+    """The document goes on in a fork of its conversation, and sends what stands in its input there: somebody else
+    writes the conversation now, or the hub is away."""
+    chat = await _chat(ls, given)
+    await chat.require_edits()
+    session = await chat.session()
+    record = await session.conversations.fork(chat.conversation_id, None, None)
+    moved = await ls.part(OpenChats).move(session, chat, record.id)
+    message = moved.document.parsed.message
+    return await moved.send(message) if message else {"conversationId": record.id}
+
+
 async def _chat(ls: PalimpsestServer, given: dict[str, Any]) -> OpenChat:
     await ls.folders()
     return await ls.part(OpenChats).get(_text(given, "uri"))

@@ -25,6 +25,7 @@ from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnId
+from palimpsest.domain.sharing.status import HubState
 from palimpsest.domain.turns.journal import Numbered
 from palimpsest.lsp.abilities import can_apply, could_apply
 from palimpsest.lsp.features.chat import stop_turn
@@ -149,11 +150,14 @@ class OpenChat:
         conversations = session.conversations
         record = (await conversations.read(self.conversation_id, 0, 1)).record
         page = await conversations.read(self.conversation_id, max(0, record.n_messages - MOST_SHOWN), MOST_SHOWN + 1)
+        if record.shared is not None and not record.shared.is_detached:
+            session.folder.sharing.look_at(self.conversation_id)
         state = await session.contexts.state(self.conversation_id)
         self.summaries = [piece.summary for piece in state.pieces if isinstance(piece, SummaryPiece)]
         visible = [each for each in page.messages if each.id not in page.hidden]
         self.document.note_reading(gone)
-        return Reading(Shown(page.record.title, visible, self.summaries, self._asides), page.record.draft, gone)
+        shown = Shown(page.record.title, visible, self.summaries, self._asides, page.authors)
+        return Reading(shown, page.record.draft, gone)
 
     async def _forget_asides(self, session: FolderSession) -> NewestHidden:
         """Drops answers of commands when they may quote text that is gone since; returns the newest hidden range."""
@@ -161,6 +165,28 @@ class OpenChat:
         if gone.anywhere != self._aside_since:
             self._asides, self._aside_since = [], gone.anywhere
         return gone
+
+    async def obstacle(self) -> str | None:
+        """Why a message can be sent in a fork only: somebody else writes the shared conversation, or the hub is away;
+        None otherwise."""
+        session = await self.session()
+        if (writing := session.folder.sharing.writing(self.conversation_id)) is not None:
+            who = "You are writing on another machine" if writing.is_self else f"{writing.name} is writing"
+            return f"{who}: {writing.work}. Go on in a fork, or wait for the end."
+        mark = (await session.conversations.read(self.conversation_id, 0, 1)).record.shared
+        if mark is None or mark.is_detached or session.folder.sharing.status.state is not HubState.AWAY:
+            return None
+        return "The hub of this shared conversation does not answer. Go on in a fork, or wait until it does."
+
+    async def mark(self) -> str | None:
+        """That the conversation is shared, and with whom; None for one that is not."""
+        session = await self.session()
+        mark = (await session.conversations.read(self.conversation_id, 0, 1)).record.shared
+        if mark is None or mark.is_detached:
+            return None
+        watch = session.folder.sharing.watch
+        team = None if watch is None else watch.teams.get(mark.team)
+        return "This conversation is shared" + ("." if team is None else f" with the team {team.name}.")
 
     # ------------------------------------------------------------------------------------------ sending
 

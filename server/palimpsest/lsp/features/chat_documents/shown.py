@@ -10,7 +10,7 @@ from palimpsest.domain.chat_documents.document import Parsed, Unsendable
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.lsp.abilities import could_apply
 from palimpsest.lsp.features import SOURCE
-from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, OPEN, SEND, SHOW, STOP
+from palimpsest.lsp.features.chat_documents.names import BEGIN, EXPAND, FORK, OPEN, SEND, SHOW, STOP
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
 from palimpsest.lsp.features.chat_documents.positions import offset_of, position_of
 from palimpsest.lsp.features.mentions import mentions_of
@@ -23,12 +23,14 @@ _LOOKED_AT: Final = 2_000
 """The length in characters from which a message is counted before it is sent."""
 
 
-def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
+async def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
     """The commands of the document, each with its line. Given a line, those about another line are left out."""
     given: dict[str, Any] = {"uri": chat.uri}
     at = parsed.marker_line or 0
     title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
     found = [(at, lsp.Command(title, name, arguments=[given]))]
+    if not chat.is_answering and await chat.obstacle() is not None:
+        found.append((at, lsp.Command("Go on in a fork", FORK, arguments=[given])))
     if (edited := chat.document.first_edit_of_view()) is not None:
         found.append((edited, lsp.Command("Show the conversation as it is", SHOW, arguments=[given])))
     for section in parsed.sections:
@@ -45,7 +47,7 @@ async def code_lenses(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[
         return []
     if chat is None:
         return [lsp.CodeLens(_line(0), _begin(uri))] if ls.part(OpenChats).could_begin(uri) else []
-    return [lsp.CodeLens(_line(line), command) for line, command in _commands(chat, chat.document.parsed, None)]
+    return [lsp.CodeLens(_line(line), command) for line, command in await _commands(chat, chat.document.parsed, None)]
 
 
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -58,7 +60,7 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
         return [lsp.CodeAction(BEGIN, OPEN, command=begin)] if ls.part(OpenChats).could_begin(uri) else []
     return [
         lsp.CodeAction(command.title, command.command, command=command)
-        for _, command in _commands(chat, chat.document.parsed, params.range.start.line)
+        for _, command in await _commands(chat, chat.document.parsed, params.range.start.line)
     ]
 
 
@@ -109,11 +111,20 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
     if parsed.marker_line is None:
         said = "The line that begins the input is gone. The command 'Show the conversation as it is' brings it back."
         return [_problem(0, severity.Warning, "chat-no-input", said)]
-    found = [await _unsendable(chat, parsed, parsed.marker_line)]
+    found = [await _shared(chat), await _unsendable(chat, parsed, parsed.marker_line)]
     if (edited := chat.document.first_edit_of_view()) is not None:
         said = "This is a view of the conversation, and it was edited here. The conversation is unchanged."
         found.append(_problem(edited, severity.Warning, "chat-edited-view", said))
     return [each for each in found if each is not None]
+
+
+async def _shared(chat: OpenChat) -> lsp.Diagnostic | None:
+    """The mark of a shared conversation, at the top of its document."""
+    try:
+        said = await chat.mark()
+    except PalimpsestError:
+        return None  # the input says what is wrong
+    return None if said is None else _problem(0, lsp.DiagnosticSeverity.Hint, "chat-shared", said)
 
 
 async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnostic | None:
@@ -127,6 +138,8 @@ async def _unsendable(chat: OpenChat, parsed: Parsed, line: int) -> lsp.Diagnost
         said = "All of the message is fenced, so it cannot be sent. Say outside the fence what it is about."
         return _problem(line, severity.Error, "chat-only-fenced", said)
     try:
+        if (obstacle := await chat.obstacle()) is not None:
+            return _problem(line, severity.Warning, "chat-shared-busy", obstacle)
         session = await chat.session()
         if (await session.conversations.read(chat.conversation_id, 0, 1)).running is not None:
             said = "The conversation is busy: another editor gets an answer in it. Send when it is there."

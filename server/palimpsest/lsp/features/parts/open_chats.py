@@ -197,8 +197,27 @@ class OpenChats(Feature):
         await chat.show()
         self.look_again(uri)
 
+    async def move(self, session: FolderSession, chat: OpenChat, conversation_id: ConversationId) -> OpenChat:
+        """Shows another conversation in the document of a chat. What stands in its input stays. Raises InvalidRequest
+        while an answer or a change is being written, and NotFound when the document is closed meanwhile."""
+        if chat.is_answering or chat.is_under_way:
+            raise InvalidRequest("The document is being written. Wait for the end, then go on in a fork.")
+        path = self._server.resolve(chat.uri)
+        if path is not None:
+            await session.folder.documents.bind(path, conversation_id)
+        chat.document.is_closed = True  # whatever it still does, it writes no more
+        chat.document.settled.set()
+        await self.bind(session, chat.uri, conversation_id)
+        return await self.get(chat.uri)
+
     def _hear(self, folder: OpenFolder) -> None:
         def hear(event: FolderEvent) -> None:
+            from palimpsest.services.events import HubChanged, PresenceChanged
+
+            if isinstance(event, HubChanged | PresenceChanged):
+                for chat in list(self.chats.values()):
+                    if isinstance(event, HubChanged) or event.conversation_id == chat.conversation_id:
+                        self.look_again(chat.uri)
             if event.changed_conversation is None:
                 return
             for chat in self.chats.values():
