@@ -191,6 +191,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "paraphrases", None) for path in _paths("paraphrases/*.toml")),
         *((path, "paraphrases2", None) for path in _paths("paraphrases2/*.toml")),
         *((path, "remarks", None) for path in _paths("remarks/*.toml")),
+        *((path, "side_development", None) for path in _paths("side_development/*.toml")),
     ]
 
 

@@ -37,9 +37,17 @@ from palimpsest.domain.context.rules.weight_table import WeightTable
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2", "remarks")
+UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2", "remarks", "side_development")
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
-_EPOCHS, _DECAY, _RATE = 10, 2e-4, 0.3
+_EPOCHS, _DECAY = 10, 2e-4
+_RATE: Final = 0.3
+_CAUTIOUS_RATE: Final = 0.1
+_AVERAGED: Final = 5
+"""Epochs at the end, of which the weights of a model that is trained cautiously are the mean."""
+_CAUTIOUS: Final = ("rule",)
+_RULES_ALONE: Final = "_cues"
+"""Ends the names of files that only the models of rules are trained on: nothing in them is about a change of mind, and
+with so many statements the other models know fewer changes."""
 _LEAST: Final = 8
 """Hundredths; smaller weights are left out."""
 _SEED: Final = 1
@@ -214,13 +222,16 @@ def _of_rule(text: str, own: Forms) -> tuple[str, ...]:
     return (*_of_sentence(text, own), *surroundings_of(_reading(text, own)))
 
 
-def train(examples: Sequence[Example]) -> dict[str, float]:
+def train(examples: Sequence[Example], *, cautious: bool) -> dict[str, float]:
+    """`cautious`: in small steps, and the mean of several epochs, so that rare words weigh less."""
+    rate, averaged = (_CAUTIOUS_RATE, _AVERAGED) if cautious else (_RATE, 1)
     counts = Counter(feature for example in examples for feature in example.seen)
     kept = [([f for f in example.seen if counts[f] > 1], example.is_so) for example in examples]
     weights = dict.fromkeys(("", *(f for f, n in counts.items() if n > 1)), 0.0)
     squares = dict.fromkeys(weights, 1e-8)
+    total = dict.fromkeys(weights, 0.0)
     chance = random.Random(_SEED)
-    for _ in range(_EPOCHS):
+    for epoch in range(_EPOCHS):
         chance.shuffle(kept)
         for seen, is_so in kept:
             odds = weights[""] + sum(weights[f] for f in seen)
@@ -228,15 +239,18 @@ def train(examples: Sequence[Example]) -> dict[str, float]:
             for f in ("", *seen):
                 gradient = wrong + _DECAY * weights[f]
                 squares[f] += gradient * gradient
-                weights[f] -= _RATE * gradient / math.sqrt(squares[f])
-    return weights
+                weights[f] -= rate * gradient / math.sqrt(squares[f])
+        if epoch >= _EPOCHS - averaged:
+            for f, weight in weights.items():
+                total[f] += weight
+    return {f: weight / averaged for f, weight in total.items()}
 
 
 def odds(weights: Mapping[str, float], example: Example) -> float:
     return weights[""] + sum(weights.get(f, 0.0) for f in example.seen)
 
 
-def check(name: str, examples: Sequence[Example]) -> None:
+def check(name: str, examples: Sequence[Example], *, cautious: bool) -> None:
     """Prints precision and recall on new sentences that were left out."""
     new = [example for example in examples if example.is_new]
     known = [example for example in examples if not example.is_new]
@@ -244,7 +258,7 @@ def check(name: str, examples: Sequence[Example]) -> None:
     judged: list[tuple[float, bool]] = []
     for fold in range(_FOLDS):
         rest = [example for at, example in enumerate(new) if at % _FOLDS != fold]
-        weights = train([*known, *rest])
+        weights = train([*known, *rest], cautious=cautious)
         judged += [(odds(weights, example), example.is_so) for example in new[fold::_FOLDS]]
     print(f"{name:18} {len(known):5} known, {len(new):5} new;", end="")
     for threshold in (-2, -1, -0.5, 0, 0.5, 1, 2):
@@ -265,16 +279,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for code in args.languages:
         paths = files_of(code)
         own = next(forms for forms in LANGUAGES if forms.name == CODES[code])
+        of_changes = [path for path in paths if not path.stem.endswith(_RULES_ALONE)]
         of = {
             "rule": list(rule_examples(paths, own)),
-            "turn": list(turn_examples(paths, own)),
-            "end": list(end_examples(paths, own, random.Random(_SEED))),
+            "turn": list(turn_examples(of_changes, own)),
+            "end": list(end_examples(of_changes, own, random.Random(_SEED))),
         }
         if args.check:
             for name, examples in of.items():
-                check(f"{code} {name}", examples)
+                check(f"{code} {name}", examples, cautious=name in _CAUTIOUS)
             continue
-        models = {name: _whole(train(examples)) for name, examples in of.items()}
+        models = {name: _whole(train(examples, cautious=name in _CAUTIOUS)) for name, examples in of.items()}
         tables = {name: WeightTable.of(model) for name, model in models.items()}
         weights = Weights(**tables, features_version=features.FEATURES_VERSION, trained_on=digest_of(paths))
         target = TARGET / f"{CODES[code].lower()}.weights"

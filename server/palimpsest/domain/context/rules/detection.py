@@ -25,20 +25,19 @@ from palimpsest.domain.context.rules.sentence_parts import LONG_TEXT, typed_sent
 from palimpsest.domain.context.rules.withdrawals import withdrawals
 from palimpsest.domain.messages import Content, Role, TextPart
 
-_FORMS_VERSION: Final = 15
+_FORMS_VERSION: Final = 16
 """To be raised when the code reads any message in another way than before."""
-_SURELY_NOT: Final = -3.0
+_SURELY_NOT: Final = -1.7
 """Log odds up to which the words of a sentence overrule a form that is just enough."""
-_LIKELY: Final = 1.2
+_LIKELY: Final = 0.5
 """Log odds above which a sentence is a rule whatever its form. `benchmarks/rules/train.py` says how thresholds were
 chosen."""
-_LIKELY_NORM: Final = -1.0
-"""The same for a sentence whose form may be that of a norm (`Usage.norms`)."""
-_LIKELY_BOUND: Final = 0.0
-"""The same for a sentence that may state a lasting bound of the surroundings (`scoring.BOUND`)."""
-_ODDS_OF_TRANSIENT: Final = 1.0
+_LIKELY_STATEMENT: Final = -0.3
+"""The same for a sentence whose form may be that of a norm (`Usage.norms`), and for one that may state a lasting bound
+of the surroundings (`scoring.BOUND`)."""
+_ODDS_OF_TRANSIENT: Final = 0.5
 """Added to `_LIKELY` for a sentence of the moment or of the past whose form says nothing."""
-_ODDS_OF_TERSE: Final = 2.0
+_ODDS_OF_TERSE: Final = 1.6
 """Added to `_LIKELY` for a short order about one thing whose form says nothing: most are orders of now, and one unusual
 word weighs much."""
 _ODDS_OF_DROPPED: Final = 2.0
@@ -143,17 +142,17 @@ class _Judged:
     @property
     def may_rule(self) -> bool:
         """The words of the sentence, or of one of its clauses, do not overrule its form."""
-        said = (self.best.said, *self.best.clauses)
-        return any(judgment.rule_odds(each, self._seen, self.best.forms) > _SURELY_NOT for each in said)
+        if self.rule_odds > _SURELY_NOT:
+            return True
+        # What the whole sentence tells of the surroundings need not hold of a clause.
+        return any(judgment.rule_odds(each, self.marks, self.best.forms) > _SURELY_NOT for each in self.best.clauses)
 
     @property
     def likely(self) -> float:
         """Log odds above which the sentence is a rule whatever its form, where it is alone in its message."""
         if self.score <= 0 and TRANSIENT in self.surroundings:
             return _LIKELY + _ODDS_OF_TRANSIENT
-        if self.best.is_norm:
-            return _LIKELY_NORM
-        return _LIKELY_BOUND if BOUND in self.surroundings else _LIKELY
+        return _LIKELY_STATEMENT if self.best.is_norm or BOUND in self.surroundings else _LIKELY
 
     @functools.cached_property
     def rule_odds(self) -> float:
