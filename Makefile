@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign faults simulate check $(checks) check-lua generate vscode test-vscode pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -41,6 +41,7 @@ help:
 	@echo 'make test-sdks          let the official SDKs judge our fake model service'
 	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
 	@echo 'make test-foreign       let the LiteLLM proxy, in front of our fake service, judge our clients; a large download'
+	@echo 'make test-editors       drive the real editors that are installed, by the recipes of editors/README.md; what they showed is in build/editors'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
 	@echo 'make generate           write every generated file: the protocol in each language, the settings'
@@ -125,6 +126,10 @@ test-foreign: dev-ready
 	        install --no-deps -r requirements/foreign.txt && \
 	    cp requirements/foreign.txt build/foreign/.installed; }
 	@TEST_PALIMPSEST_FOREIGN=$(call quote,$(CURDIR)/build/foreign/bin/litellm) $(python) -m pytest tests/foreign $(ARGS)
+
+# An editor that is not installed is skipped, with the packages that bring it.
+test-editors: dev-ready
+	@TEST_PALIMPSEST_SCREENS=$(call quote,$(CURDIR)/build/editors) $(python) -m pytest -rs tests/editors $(ARGS)
 
 check: $(checks)
 	@echo 'All checks passed.'

@@ -137,7 +137,9 @@ class DemoServer(BaseServer):
     def __init__(self) -> None:
         super().__init__("demo", "0.1", protocol_cls=DemoProtocol)
         self.grace_s = 4.0
-        self.experimental = {"demo": {"version": 1}}
+
+    def complete(self, capabilities: lsp.ServerCapabilities) -> None:
+        capabilities.experimental = {"demo": {"version": 1}}
 
     async def on_stop(self) -> None:
         how = os.environ.get("DEMO_STOP", "")

@@ -213,6 +213,25 @@ async def test_an_editor_that_cannot_pull_is_told_what_changed_and_nothing_else(
         assert len(client.received("textDocument/publishDiagnostics")) == 2
 
 
+async def test_an_editor_that_pulls_and_cannot_hear_that_it_should_again_is_pushed_to(
+    tmp_path: Path, folder: Path
+) -> None:
+    """Neovim 0.11 pulls when a document changes and never else: a settled fact would stay a warning."""
+    async with connected_here(**home(tmp_path)) as client:
+        folders = [{"uri": folder.as_uri(), "name": folder.name}]
+        answer = await client.initialize(PULLS, workspaceFolders=folders)
+        assert "diagnosticProvider" not in answer["result"]["capabilities"]
+        session = Session(client, folder)
+        fact_id = await session.pin()
+        session.open(CHANGED)
+        session.save(CHANGED)
+        told = await client.notification("textDocument/publishDiagnostics")
+        assert [each["data"]["factIds"] for each in told["diagnostics"]] == [[fact_id]]
+        await client.result("palimpsest/facts/verify", {"factId": fact_id})
+        told = await client.notification("textDocument/publishDiagnostics")
+        assert told["diagnostics"] == []
+
+
 async def test_a_pull_of_the_whole_folder_names_only_documents_that_have_changed(tmp_path: Path, folder: Path) -> None:
     async with connected_here(**home(tmp_path)) as client:
         session = await opened(client, folder, PULLS)

@@ -77,7 +77,8 @@ def test_every_entry_of_the_table_is_a_function_of_the_connection_and_what_was_s
 
 async def test_an_editor_is_told_of_every_entry(server: PalimpsestServer, root: Path) -> None:
     async with served(server) as client:
-        answer = await client.initialize(workspaceFolders=[{"uri": root.as_uri(), "name": "folder"}])
+        pulls = HEARS_CHANGES | {"textDocument": {"diagnostic": {}}}
+        answer = await client.initialize(pulls, workspaceFolders=[{"uri": root.as_uri(), "name": "folder"}])
         able = answer["result"]["capabilities"]
         methods = Methods(lambda: MESSAGES)
         commands = {name for name in features.HANDLERS if methods.find(name) is None}

@@ -30,6 +30,13 @@ def takes_versions(ls: PalimpsestServer) -> bool:
     return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)
 
 
+def pulls_diagnostics(ls: PalimpsestServer) -> bool:
+    """Whether the editor pulls diagnostics, and can learn that they have changed without an edit: by a refresh, or by
+    our notifications. To any other editor they are pushed."""
+    document = ls.client_capabilities.text_document
+    return bool(document and document.diagnostic) and (refreshes_diagnostics(ls) or ls.hears_changes)
+
+
 def refreshes_diagnostics(ls: PalimpsestServer) -> bool:
     """Whether the editor can be asked to pull diagnostics again."""
     workspace = ls.client_capabilities.workspace

@@ -13,6 +13,7 @@ from lsprotocol import types as lsp
 
 from palimpsest.__about__ import __version__
 from palimpsest.lsp import features
+from palimpsest.lsp.abilities import pulls_diagnostics
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.changes import Changes
@@ -53,13 +54,18 @@ class PalimpsestServer(WorkspaceServer):
     def __init__(self, load_folders: Callable[[], Folders], *, owns_folders: bool) -> None:
         """See `WorkspaceServer`."""
         super().__init__("palimpsest", __version__, load_folders, owns_folders=owns_folders)
-        self.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
         self.editor_name = ""
         """The name in the editor's `clientInfo`; empty when it gave none."""
         self.edits_unannounced: bool | None = None
         """Whether an editor that has not announced `workspace/applyEdit` edits documents all the same, as some do. None
         until its user asks for an edit; False when it did not make one."""
         self.features = tuple(part(self) for part in PARTS)
+
+    def complete(self, capabilities: lsp.ServerCapabilities) -> None:
+        """Announces this protocol, and diagnostics to pull where they are not pushed."""
+        capabilities.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
+        if not pulls_diagnostics(self):
+            capabilities.diagnostic_provider = None
 
     @property
     def is_leaving(self) -> bool:

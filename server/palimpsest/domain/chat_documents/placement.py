@@ -60,6 +60,8 @@ class Placement:
     anchor: int
     waiting: str = ""
     """Text that has arrived and is neither in the document nor under way."""
+    n_misses: int = 0
+    """Edits in a row that the document did not get as they were meant."""
     _mends: list[_Mend] = field(default_factory=list)
     _sent: _Sent | None = None
     _removed: list[tuple[str, int]] = field(default_factory=list)
@@ -120,6 +122,7 @@ class Placement:
     def give_up(self) -> None:
         """Makes the edit under way wait again, because no report will show it."""
         if self._sent is not None:
+            self.n_misses += 1
             if self._sent.mend is None:
                 self.waiting = self._sent.change.text + self.waiting
             self._sent = None
@@ -148,7 +151,7 @@ class Placement:
             meant = Change(mend.start, mend.end, mend.text)
         is_due = mend is None or mend in self._mends  # else the user has removed that stretch
         if is_due and change.growth == meant.growth and meant.apply(self.text) == after:
-            self._sent = None
+            self._sent, self.n_misses = None, 0
             self._move_mends(meant, but=mend)
             if mend is None:
                 self.anchor += len(meant.text)
@@ -196,7 +199,7 @@ class Placement:
             at = _find_again(self.text, self.anchor, self._widened(change), after, added)
             if at is not None:
                 without = f"{after[:at]}{after[at + len(added) :]}"
-                self._sent = None
+                self._sent, self.n_misses = None, 0
                 theirs = change_between(self.text, without)
                 self._move(theirs, theirs)
                 self.text, self.anchor = without, at + len(added)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from typing import Any
 
+from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
@@ -38,11 +38,12 @@ class BaseServer(LanguageServer):
         """The token that `initializationOptions.token` must equal; None when every client is accepted."""
         self.process: Process | None = None
         """The process, if it ends with this connection."""
-        self.experimental: dict[str, Any] = {}
-        """The value of `capabilities.experimental`; read when `initialize` is answered."""
         self.exit_code: int | None = None
         """The requested exit code of the process; None before a stop is requested."""
         self._stopping = asyncio.Event()
+
+    def complete(self, capabilities: lsp.ServerCapabilities) -> None:
+        """Changes what pygls has made of the handlers, when `initialize` is answered."""
 
     async def on_stop(self) -> None:
         """Closes what is open. Runs once at every kind of end, when no handler runs any more but messages still reach

@@ -332,8 +332,7 @@ class Protocol(LanguageServerProtocol):
             self._workspace = None
             raise
         self.phase = Phase.RUNNING
-        if self._server.experimental:
-            result.capabilities.experimental = self._server.experimental
+        self._server.complete(result.capabilities)
         if params.process_id is not None:
             self._server.watch_parent(params.process_id)
         return result

@@ -5,6 +5,9 @@ A server announces this protocol under `capabilities.experimental.palimpsest` as
 `initialize`, with `{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they
 would be unknown messages. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
 
+An editor that pulls diagnostics, and can learn that they have changed without an edit (`workspace/diagnostic/refresh`,
+or these notifications), pulls them. To any other editor they are pushed, and no `diagnosticProvider` is announced.
+
 Requests that remove something or take a key are also commands of `workspace/executeCommand`, which ask the user first
 by `window/showMessageRequest`: `palimpsest.conversation.purge`, `palimpsest.approval.revoke`,
 `palimpsest.credentials.set` and `palimpsest.fact.forget`, each with the parameters of its request. An editor that has

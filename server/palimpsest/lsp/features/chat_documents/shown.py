@@ -109,6 +109,8 @@ async def diagnostics(ls: PalimpsestServer, uri: str) -> list[lsp.Diagnostic]:
     if not could_apply(ls):
         return [_problem(0, severity.Information, "chat-no-edits", NO_EDITS)]
     if parsed.marker_line is None:
+        if chat.document.is_writing:
+            return []
         said = "The line that begins the input is gone. The command 'Show the conversation as it is' brings it back."
         return [_problem(0, severity.Warning, "chat-no-input", said)]
     found = [await _shared(chat), await _unsendable(chat, parsed, parsed.marker_line)]

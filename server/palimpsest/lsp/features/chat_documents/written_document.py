@@ -58,6 +58,10 @@ class Reading:
     """The newest range that was hidden or purged at that time."""
 
 
+_MOST_MISSES: Final = 60
+"""Edits in a row that landed elsewhere or nowhere, before we stop writing."""
+
+
 class WrittenDocument:
     """The text of one open chat document, and our writing into it. `text` always equals the editor's last report."""
 
@@ -204,7 +208,11 @@ class WrittenDocument:
         """Like `hold`, and removes the message from the input."""
         parsed = self.parsed
         placement = Placement(self.text, parsed.view_end)
-        placement.remove_typed(parsed.input_start, len(self.text))
+        start, end = parsed.input_start, len(self.text)
+        if self.text[:start].endswith("\n\n") and self.text.endswith("\n"):
+            # The same text is left. Neovim reports a removal up to the last line end in two parts.
+            start, end = start - 1, end - 1
+        placement.remove_typed(start, end)
         self._hold(placement)
 
     def _hold(self, placement: Placement) -> None:
@@ -242,6 +250,9 @@ class WrittenDocument:
         """Sends the next edit, when there is one and none is under way."""
         placement = self._placement
         if placement is None or self._is_held or self._sending is not None or self.is_closed:
+            return
+        if placement.n_misses > _MOST_MISSES:
+            self._stop_writing()
             return
         if (change := placement.propose()) is not None:
             self._n_sent += 1

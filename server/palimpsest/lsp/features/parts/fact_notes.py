@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
-from palimpsest.lsp.abilities import refreshes_diagnostics, refreshes_lenses
+from palimpsest.lsp.abilities import pulls_diagnostics, refreshes_diagnostics, refreshes_lenses
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.places import kept_sessions
 from palimpsest.lsp.runtime.documents import open_document
@@ -34,21 +34,16 @@ class FactNotes(Feature):
         self.pushing: asyncio.Task[None] | None = None
         self._is_stopped = False
 
-    @property
-    def can_pull(self) -> bool:
-        document = self._server.client_capabilities.text_document
-        return document is not None and document.diagnostic is not None
-
     def touch(self, uri: str) -> None:
         """Reports that the document may have changed."""
-        if not self.can_pull and uri.startswith("file:"):
+        if not pulls_diagnostics(self._server) and uri.startswith("file:"):
             self._touched.add(uri)
             self._wake(_DEBOUNCE_S)
 
     def on_facts_changed(self, session: FolderSession) -> None:
         if self._is_stopped:
             return
-        if not self.can_pull:
+        if not pulls_diagnostics(self._server):
             documents = self._server.workspace.text_documents.values()
             self._touched |= self._told.keys() | {each.uri for each in documents}
             self._touched.add(session.folder.root.as_uri())

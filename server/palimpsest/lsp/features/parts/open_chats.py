@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _HEAD: Final = "<!-- palimpsest-chat "
-_ASK: Final = (
-    "This looks like a chat document, but it belongs to no conversation of yours: it may have come with the folder. "
+_ASK: Final = "Begin a conversation in {name}?"
+_ASK_ANYWAY: Final = (
+    "{name} looks like a chat document, but it belongs to no conversation of yours: it may have come with the folder. "
     "Begin a new conversation in it? The text above its input will be replaced."
 )
 
@@ -177,7 +178,7 @@ class OpenChats(Feature):
     async def _offer(self, root: Path, uri: str, path: Path) -> None:
         """Begins a conversation in a document that belongs to none, if the user agrees."""
         try:
-            if await self._wants_new() and self._may_offer(uri):
+            if await self._wants_new(uri, path) and self._may_offer(uri):
                 session = await self._server.session(root.as_uri())
                 record = await session.conversations.create(None, None)
                 await session.folder.documents.bind(path, record.id)
@@ -227,10 +228,13 @@ class OpenChats(Feature):
         if folder.root not in self._heard:
             self._heard[folder.root] = _Heard(folder, folder.listeners.add(hear))
 
-    async def _wants_new(self) -> bool:
+    async def _wants_new(self, uri: str, path: Path) -> bool:
         """Whether the user wants a new conversation. When the editor cannot ask, the code action remains."""
+        document = open_document(self._server.workspace, uri)
+        is_empty = document is None or not document.source.strip()
+        question = (_ASK if is_empty else _ASK_ANYWAY).format(name=path.name)
         try:
-            return await ask_user(self._server, _ASK, (BEGIN, "Leave it alone")) == BEGIN
+            return await ask_user(self._server, question, (BEGIN, "Leave it alone")) == BEGIN
         except CannotAsk:
             return False
 
