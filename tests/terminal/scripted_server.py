@@ -14,6 +14,7 @@ import os
 import re
 import select
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -56,6 +57,8 @@ class Server:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.log = open(options.log, "a", encoding="utf-8")
+        self.arrived: deque[bytes] = deque()
+        """Bodies that were read and not yet taken."""
         self.messages = self.read()
         self.later: list[Json] = []
         self.seq = 0
@@ -69,8 +72,9 @@ class Server:
     def read(self) -> Iterator[Json]:
         decoder = FrameDecoder()
         while data := os.read(0, 1 << 16):
-            for body in decoder.feed(data):
-                message = json.loads(body)
+            self.arrived.extend(decoder.feed(data))
+            while self.arrived:
+                message = json.loads(self.arrived.popleft())
                 self.log.write(json.dumps(message) + "\n")
                 self.log.flush()
                 yield message
@@ -248,7 +252,7 @@ class Server:
         """Goes on when the file LOG.go is there. Meanwhile commands are answered, and nothing else."""
         self.delta(params["partialResultToken"], type="text", text="one two")
         while not os.path.exists(f"{self.options.log}.go"):
-            if select.select([0], [], [], 0.02)[0]:
+            if self.arrived or select.select([0], [], [], 0.02)[0]:
                 self.take(next(self.messages))
         self.delta(params["partialResultToken"], type="text", text=" and the rest")
         self.end_turn(request, conversation)
