@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import importlib
 import inspect
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -266,3 +268,8 @@ def test_open_chats_hear_of_a_folder_that_was_opened_anew(server: PalimpsestServ
     part.on_left(root)
     after.listeners.tell(event)
     assert n_heard == 2
+
+
+def test_every_handler_loads_without_the_extra_of_the_hub() -> None:
+    program = "import sys; sys.modules['psycopg'] = None; from palimpsest.lsp import features; features.load()"
+    subprocess.run([sys.executable, "-P", "-c", program], check=True, timeout=60)

@@ -238,6 +238,25 @@ class Server:
 
     # ---------------------------------------------------------------------------------------------------- the scenes
 
+    def scene_shared(self, request: Json, params: Json, conversation: str) -> None:
+        """While it is answered a colleague begins to write, and afterwards the colleague's answer grows."""
+        self.delta(params["partialResultToken"], type="text", text="mine first")
+        presence = {"conversationId": conversation, "writer": {"name": "ann", "isSelf": False, "work": "a turn"}}
+        self.send({"method": "palimpsest/didChangePresence", "params": presence})
+        presence["writer"] |= {"turnId": "turn-of-ann"}  # type: ignore[operator]
+        self.send({"method": "palimpsest/didChangePresence", "params": presence})
+        self.end_turn(request, conversation)
+
+    def scene_busy(self, request: Json, params: Json, conversation: str) -> None:
+        """Somebody else writes, so nothing is stored."""
+        data = {"kind": "shared_busy", "retryable": True, "holder": "ann", "canFork": True}
+        self.send({"id": request["id"], "error": {"code": -32803, "message": "ann is writing here.", "data": data}})
+
+    def scene_apart(self, request: Json, params: Json, conversation: str) -> None:
+        moved = {"conversationId": conversation, "title": "Herons", "forkId": "f", "forkTitle": "Herons (apart)"}
+        self.send({"method": "palimpsest/didMoveApart", "params": {**moved, "at": 2}})
+        self.end_turn(request, conversation)
+
     def scene_fail(self, request: Json, params: Json, conversation: str) -> None:
         self.delta(params["partialResultToken"], type="text", text="half of ")
         self.fail(request, -32803, "The provider is overloaded; try again later.", "overloaded")

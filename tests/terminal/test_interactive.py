@@ -408,3 +408,28 @@ def test_the_markdown_of_an_answer_is_rendered_and_drives_nothing(chats: Chats) 
         lines = terminal.transcript
     assert "\x1b[1mmore" in shown
     assert any(re.fullmatch(r"7 +a \*cut\* \\x1b\[31mred", line) for line in lines)
+
+
+def test_the_answer_of_a_colleague_is_shown_when_nothing_else_is(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1") as terminal:
+        terminal.expect_prompt()
+        terminal.type("shared" + ENTER)
+        terminal.expect("ann is writing here: a turn.")
+        terminal.expect("the rest of turn-of-ann")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+    assert [each["turnId"] for each in chats.received("palimpsest/turn/attach")] == ["turn-of-ann"]
+
+
+def test_what_cannot_be_said_now_can_be_said_in_a_fork(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("busy" + ENTER)
+        terminal.expect("ann is writing here.")
+        terminal.expect("/fork goes on in a fork")
+        terminal.expect_prompt()
+        terminal.type("apart" + ENTER)
+        terminal.expect("“Herons” while the hub was away.")
+        terminal.expect("(apart)” now.")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0

@@ -17,7 +17,7 @@ from palimpsest.terminal.reading import read_messages
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.adoption import AdoptionAction
-from palimpsest.wire.areas.conversations import ConversationInfo
+from palimpsest.wire.areas.conversations import ConversationInfo, SharingState
 from palimpsest.wording import counted, did_you_mean
 
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
@@ -90,6 +90,12 @@ class Commands:
         self._session.conversation_id = conversation.conversation_id
         count = conversation.message_count
         self._view.note(texts.continuing(one_line(conversation.title), count, one_line(conversation.model)))
+        if (shared := conversation.shared) is not None and shared.state is not SharingState.DETACHED:
+            self._view.note(texts.shared_with(one_line(shared.team or "")))
+            await self._session.newest_question()  # the server follows closely what somebody reads
+            if (writer := shared.writer) is not None and conversation.running_turn_id is None:
+                name, work = one_line(writer.name), one_line(writer.work)
+                self._view.note(texts.others_write(name, work, is_self=writer.is_self))
         if conversation.running_turn_id is not None:
             self._view.note(texts.ELSEWHERE_WRITTEN)
             result = await follow(self._view, self._session.attach(conversation.running_turn_id))

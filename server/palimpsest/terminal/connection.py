@@ -21,6 +21,7 @@ from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed,
 from palimpsest.terminal.process import ServerProcess
 from palimpsest.values import Mismatch
 from palimpsest.wire.areas.lifecycle import ErrorData
+from palimpsest.wire.areas.sharing import MovedApartParams, PresenceChangedParams
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams, ApprovalRequestResult
 from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wire.codec.convert import from_json, to_json
@@ -33,6 +34,10 @@ _METHOD_NOT_FOUND = -32601
 _NOT_ASKED = {"code": -32803, "message": "The user was not asked."}
 _SHUTDOWN_TIMEOUT_S = 5.0
 _LOG_DELAY_S = 0.1
+_NEWS: dict[str, type[PresenceChangedParams] | type[MovedApartParams]] = {
+    "palimpsest/didChangePresence": PresenceChangedParams,
+    "palimpsest/didMoveApart": MovedApartParams,
+}
 _REQUESTS = {message.method: message for message in MESSAGES if isinstance(message, Request)}
 
 T = TypeVar("T")
@@ -48,6 +53,8 @@ class Connection:
         when another editor has answered, or the server is gone."""
         self.note: Callable[[str], None] | None = None
         """Shows a sentence of the server that comes while no call is followed. None: it is dropped."""
+        self.hear_others: Callable[[PresenceChangedParams | MovedApartParams], None] | None = None
+        """Hears what others do in shared conversations. None: nobody is told."""
         self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
         self._ids = itertools.count(1)
         self._calls: dict[int, Call[Any]] = {}
@@ -244,6 +251,9 @@ class Connection:
         elif method == "palimpsest/contextEvent":
             with contextlib.suppress(Mismatch):
                 self._tell_all(from_json(params, ContextEvent))
+        elif (news := _NEWS.get(method)) is not None and self.hear_others is not None:
+            with contextlib.suppress(Mismatch):
+                self.hear_others(from_json(params, news))
         elif method == "window/showMessage" and isinstance(text := _dig(params, "message"), str):
             self._tell(text)
 

@@ -20,6 +20,7 @@ from palimpsest.terminal.console import ConsoleView
 from palimpsest.terminal.errors import REQUEST_CANCELLED, RequestFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.history import open_history
 from palimpsest.terminal.interrupts import Interrupts
+from palimpsest.terminal.others import Others
 from palimpsest.terminal.render import clean, ending, one_line
 from palimpsest.terminal.screen import Screen
 from palimpsest.terminal.session import Session, Turn, follow
@@ -50,6 +51,8 @@ class Conversation:
         self._history_problem = sentence
         session.connection.approve = self._approvals.ask
         session.connection.note = self._view.note
+        self._others = Others(session, self._view, lambda: self._has_more.set())
+        session.connection.hear_others = self._others.hear
         self._waiting: deque[str] = deque()
         """Lines that were entered and are not yet answered."""
         self._has_more = asyncio.Event()
@@ -89,6 +92,9 @@ class Conversation:
         if question:
             self._waiting.appendleft(question)
         while not self._commands.wants_to_quit:
+            if not self._waiting and (turn_id := self._others.take_turn()) is not None:
+                await self._perform(self._others.show(turn_id))
+                continue
             if not self._waiting:
                 self._is_busy = False
                 self._screen.redraw()
@@ -144,7 +150,8 @@ class Conversation:
         except RequestFailed as error:
             if error.code != REQUEST_CANCELLED:
                 self._view.fail(describe(error))
-                self._view.note(texts.IN_HISTORY)
+                can_fork = error.data is not None and error.data.can_fork
+                self._view.note(texts.FORK_HINT if can_fork else texts.IN_HISTORY)
                 return
             raise
         self._hint = texts.fullness(result.usage.compact, one_line(result.usage.model))

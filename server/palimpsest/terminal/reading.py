@@ -50,7 +50,8 @@ async def _page(session: Session, params: ReadConversationParams) -> ReadConvers
 def _show(view: View, message: MessageInfo) -> None:
     state = "" if message.state is MessageState.COMPLETE else f", {message.state.value}"
     state += ", purged" if message.is_purged else ", hidden" if message.is_hidden else ""
-    view.note(f"[{message.id}] {message.role.value}, {local_time(message.created_at)}{state}")
+    who = message.role.value if message.author is None else f"{message.role.value} ({one_line(message.author)})"
+    view.note(f"[{message.id}] {who}, {local_time(message.created_at)}{state}")
     if message.text and message.role is not MessageRole.TOOL:
         view.say(message.text)
     for part in message.parts:

@@ -33,6 +33,10 @@ from palimpsest.wire.areas.conversations import (
     ConversationInfo,
     ListConversationsParams,
     ListConversationsResult,
+    MessageInfo,
+    MessageRole,
+    ReadConversationParams,
+    ReadConversationResult,
 )
 from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult, ModelInfo
 from palimpsest.wire.areas.turns import (
@@ -44,6 +48,9 @@ from palimpsest.wire.areas.turns import (
     DeltaType,
     TurnDelta,
 )
+
+_NEWEST = 50
+"""The number of messages among which the newest question is looked for."""
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -126,6 +133,18 @@ class Session:
             work_done_token=str(uuid.uuid4()),
         )
         return Turn(self, self.connection.call("palimpsest/chat", params, ChatResult))
+
+    async def newest_question(self) -> MessageInfo | None:
+        """The user's newest message of the current conversation, whoever wrote it; None when there is none."""
+        if self.conversation_id is None:
+            return None
+        count = (await self._read(0, 1)).conversation.message_count
+        page = await self._read(max(0, count - _NEWEST), 2 * _NEWEST)
+        return next((each for each in reversed(page.messages) if each.role is MessageRole.USER), None)
+
+    async def _read(self, start: int, limit: int) -> ReadConversationResult:
+        params = ReadConversationParams(self.conversation_id or "", start, limit)
+        return await self.connection.request("palimpsest/conversation/read", params, ReadConversationResult)
 
     def attach(self, turn_id: str) -> Call[ChatResult]:
         """Follow a running turn from its beginning. To stop following does not stop the turn."""

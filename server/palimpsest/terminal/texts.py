@@ -156,6 +156,33 @@ def several(matches: Sequence[tuple[int, str]]) -> str:
     return f"Several conversations match: {meant}. Type /resume N, with the number or the id of one."
 
 
+# Shared conversations
+
+SOMEBODY: Final = "Somebody else"
+OTHERS_WROTE: Final = "Others wrote here meanwhile. /read shows it."
+FORK_HINT: Final = "/fork goes on in a fork; your message is in the input history (the up arrow)."
+
+
+def shared_with(team: str) -> str:
+    return f"It is shared with the team {team}." if team else "It is shared."
+
+
+def others_write(name: str, work: str, *, is_self: bool) -> str:
+    who = "You are writing here from another machine" if is_self else f"{name} is writing here"
+    return f"{who}: {work}."
+
+
+def asked_by(name: str, text: str) -> str:
+    return f"{name}: {text}"
+
+
+def moved_apart(title: str, fork_title: str) -> str:
+    return (
+        f"Somebody else wrote “{title or UNTITLED}” while the hub was away. What you wrote there meanwhile is in "
+        f"“{fork_title or UNTITLED}” now. /resume shows it."
+    )
+
+
 # Commands of the terminal's own, summaries, and what goes wrong
 
 NEEDS_BLANK: Final = "To send a message that begins with a slash, type a blank before the slash."

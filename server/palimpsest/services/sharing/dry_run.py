@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId, MessageId, ToolResultPart
 from palimpsest.domain.sharing.removals import files_named, kinds_taken_out
 from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.publication import Plan
-from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.lifecycle import transfer as transfers
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)

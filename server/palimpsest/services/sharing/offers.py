@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from palimpsest.domain.sharing.log import SharedConversation
 from palimpsest.domain.sharing.status import Writing
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.hub_errors import told
-from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sharing.members import SOMEBODY
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)

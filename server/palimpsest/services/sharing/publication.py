@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId
@@ -13,12 +14,14 @@ from palimpsest.domain.transfer.conversation import Transfer
 from palimpsest.machine import utc_now
 from palimpsest.services.sharing.copies import cannot_stay, clean_copy, to_clean
 from palimpsest.services.sharing.hub_errors import told
-from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.sharing import outgoing, shared
 from palimpsest.storage.sharing.shared import Standing
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import Member, NewConversation, Replica, Team
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)

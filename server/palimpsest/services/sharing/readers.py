@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.hub_errors import told
-from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
 from palimpsest.storage.sharing.members import SOMEBODY
 from palimpsest_hub.records import Member
+
+if TYPE_CHECKING:  # the hub's package is an extra
+    from palimpsest.services.sharing.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True)

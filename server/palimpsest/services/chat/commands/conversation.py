@@ -9,6 +9,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.chat.commands.markdown import code, plain
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, number
+from palimpsest.services.chat.commands.sharing import purged_elsewhere
 from palimpsest.services.conversation.purge import set_aside
 from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.conversation.transfer import Transfers
@@ -55,6 +56,7 @@ async def purge(scope: Scope, argument: str) -> Reply:
     said = [f"The content of {counted(done.n_contents, 'message')}, and all that was derived from it, is deleted."]
     if done.others:
         said.append(f"So are the same messages in {counted(len(done.others), 'other conversation')}.")
+    said += filter(None, [await purged_elsewhere(scope)])
     said.append("A purge cannot reach what was sent to a model's service, nor the input history of your terminal.")
     said += [
         f"{code(path)} may still hold the text. Delete that file when you do not need it."

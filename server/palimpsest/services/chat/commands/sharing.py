@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.errors import InvalidRequest
+from collections.abc import Sequence
+from typing import Final
+
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.services.chat.commands import fact_sharing
-from palimpsest.services.chat.commands.markdown import plain, table
+from palimpsest.services.chat.commands.markdown import code, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.sharing import publication
+from palimpsest.services.sharing.dry_run import dry_run
+from palimpsest.services.sharing.readers import readers_of
 from palimpsest.wording import counted
+
+_MOST_NAMED: Final = 20
 
 
 async def share(scope: Scope, argument: str) -> Reply:
@@ -18,27 +25,73 @@ async def share(scope: Scope, argument: str) -> Reply:
     if argument not in ("", "yes"):
         raise InvalidRequest(f"{argument!r} is not understood. Type /share, then /share yes.")
     sharing, conversation_id = scope.session.folder.sharing.require(), scope.conversation_id
+    if argument != "yes" and await _is_shared(scope):
+        return Reply(await _reading(scope))
     team = await publication.team(sharing, scope.session.settings.hub.team)
-    plan = await publication.plan(sharing, conversation_id, team.id)
+    tried = await dry_run(sharing, conversation_id, team.id)
+    plan = tried.plan
     readers = ", ".join(plain(each.name) for each in plan.readers)
     if argument != "yes":
         lines = [f"{readers} of the team {plain(team.name)} will read {counted(plan.n_messages, 'message')}."]
         if plan.cleaned:
-            listed = ", ".join(str(each) for each in plan.cleaned[:20])
-            lines.append(
-                f"A copy is shared, because something is taken out of {counted(len(plan.cleaned), 'message')} "
-                f"({listed}): keys of known forms, and the paths of this machine. This conversation stays as it is."
-            )
+            kinds = [f"- {plain(kind)}: {_in_messages(ids)}" for kind, ids in tried.removals.items()]
+            lines.append("A copy is shared, and this conversation stays as it is, because this is taken out before:")
+            lines.append("\n".join(kinds))
         elif plan.is_copy:
             lines.append("A copy is shared, because this is a fork of a conversation that is not shared.")
         if not scope.session.settings.hub.share_tool_results:
             lines.append("The results of tools are not shared.")
+        elif tried.files:
+            named = ", ".join(code(each) for each in tried.files[:_MOST_NAMED])
+            more = f" and {len(tried.files) - _MOST_NAMED} more" if len(tried.files) > _MOST_NAMED else ""
+            lines.append(f"Results of tools may hold text of {named}{more}.")
         lines.append("Type `/share yes` to share it.")
         return Reply("\n\n".join(lines))
     shared_id = await publication.share(sharing, conversation_id, team.id)
     if shared_id == conversation_id:
         return Reply(f"This conversation is shared with {readers}.")
     return Reply(f"A copy of the conversation is shared with {readers}. The chat continues in it.", shared_id)
+
+
+async def _is_shared(scope: Scope) -> bool:
+    mark = (await scope.session.conversations.read(scope.conversation_id, None, 1)).record.shared
+    return mark is not None and not mark.is_detached
+
+
+async def _reading(scope: Scope) -> str:
+    """Who reads the conversation, and how far each store has come."""
+    found = await readers_of(scope.session.folder.sharing.require(), scope.conversation_id)
+    members = [(plain(each.name) + (" (you)" if each.id == found.me else ""), each.role) for each in found.members]
+    stores = []
+    for each in found.stores:
+        behind = found.head_seq - each.applied_seq
+        has = "has everything" if behind <= 0 else f"lacks the newest {counted(behind, 'entry')}"
+        stores.append((plain(each.member) + (", this folder" if each.is_this else ""), has))
+    listed = f"{table(('Who reads it', 'Role'), members)}\n\n{table(('Where it is', 'State'), stores)}"
+    return f"This conversation is shared.\n\n{listed}"
+
+
+async def purged_elsewhere(scope: Scope) -> str:
+    """How far a purge has come in the other stores, as a sentence; empty for a conversation that is not shared."""
+    sharing = scope.session.folder.sharing.current
+    if sharing is None or not await _is_shared(scope):
+        return ""
+    try:
+        found = await readers_of(sharing, scope.conversation_id)
+    except PalimpsestError:
+        return "The hub does not answer: it and the other stores do the same when it is back."
+    others = [each for each in found.stores if not each.is_this]
+    done = sum(each.applied_seq >= found.head_seq for each in others)
+    return (
+        f"The hub has done the same, and {done} of {counted(len(others), 'other store')}; `/share` shows how far the "
+        "others are."
+    )
+
+
+def _in_messages(ids: Sequence[int]) -> str:
+    more = len(ids) - _MOST_NAMED
+    listed = ", ".join(str(each) for each in ids[:_MOST_NAMED])
+    return f"{'message' if len(ids) == 1 else 'messages'} {listed}{f' and {more} more' if more > 0 else ''}"
 
 
 async def unshare(scope: Scope, argument: str) -> Reply:
