@@ -23,6 +23,10 @@ Input.__index = Input
 ---@type table<integer, palimpsest.Input>
 local by_buffer = {}
 
+--- Drafts that the server has not answered yet, by conversation.
+---@type table<string, string>
+local on_its_way = {}
+
 ---@param chat palimpsest.Chat
 ---@return palimpsest.Input
 function M.create(chat)
@@ -139,9 +143,11 @@ function Input:set_text(value)
   end
 end
 
---- What the server holds is shown, unless something is typed already.
+--- What the server holds is shown, unless something is typed already. A draft that is on its way to the server is newer
+--- than the server's answer.
 ---@param draft string
 function Input:take_draft(draft)
+  draft = on_its_way[self.chat.conversation_id] or draft
   self.saved = draft
   if draft ~= "" and self:text() == "" then
     self:set_text(draft)
@@ -156,11 +162,16 @@ function Input:save_draft(is_leaving)
     return
   end
   self.saved = draft
-  local params = { conversationId = chat.conversation_id, text = draft }
+  local id = chat.conversation_id
+  local params = { conversationId = id, text = draft }
   if is_leaving then
     client.request_sync(chat.root, methods.DraftSetRequest, params, 500)
   else
+    on_its_way[id] = draft
     client.request(chat.root, methods.DraftSetRequest, params, function(err)
+      if on_its_way[id] == draft then
+        on_its_way[id] = nil
+      end
       if err and self.saved == draft then
         self.saved = "" -- Tried again with the next change.
       end

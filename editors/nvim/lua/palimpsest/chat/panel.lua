@@ -22,10 +22,9 @@ function Chat:open(done)
     self:_map_keys()
   end
   if not self.input or not self.input:is_valid() then
+    local draft = self.input and self.input:text() or ""
     self.input = input.create(self)
-    if not is_first and self.info then
-      self.input:take_draft(self.info.draft)
-    end
+    self.input:take_draft(draft)
   end
   if self:is_open() then
     vim.api.nvim_set_current_win(self.windows.input)
