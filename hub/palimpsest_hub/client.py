@@ -163,6 +163,10 @@ class Hub:
     async def release(self, lease: Lease) -> None:
         await self.renew(lease, 0)
 
+    async def let_go(self, team: str, conversation: str, store: str) -> None:
+        """Give back the lease that the store may have got, when its answer was not heard."""
+        await self._calls.call("let_go", team, conversation, store)
+
     async def say(self, lease: Lease, turn: str, first: int, frames: Sequence[str]) -> None:
         """Show frames of the running step to followers, each at most 64 KiB. `first` is the seq of the first one."""
         where = (lease.team, lease.conversation, lease.store, lease.epoch)
@@ -189,6 +193,11 @@ class Hub:
         where = (lease.team, lease.conversation, lease.store, lease.epoch)
         ((seq,),) = await self._calls.call("purge", *where, start, end)
         return int(seq)
+
+    async def purge_forks(self, team: str, conversation: str, start: int, end: int) -> None:
+        """The same for a conversation that is shared no longer: in the shared forks that have the messages. Raises
+        HubRefused `lease_lost` for one that is shared."""
+        await self._calls.call("purge", team, conversation, None, None, start, end)
 
     # Reading
 

@@ -21,6 +21,7 @@ from tests.lsp.in_process import in_environment
 from tests.lsp.real_server import home
 
 from palimpsest.app.compose import load_folders
+from palimpsest.domain.sharing.log import FORMAT
 from palimpsest_hub import administration
 from palimpsest_hub.local import programs
 
@@ -59,6 +60,16 @@ async def lab(hub_address: str, gate: administration.Login, owner: psycopg.Conne
     yield lab
     for hub in lab.open_hubs:
         await hub.aclose()
+
+
+@pytest.fixture
+def newer_hub(owner: psycopg.Connection[Any]) -> Iterator[None]:
+    """The hub is as one that a newer version of the product has set up."""
+    form = "CREATE OR REPLACE FUNCTION hub.newest_format() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT {}'"
+    form += " SET search_path = pg_catalog, pg_temp"
+    owner.execute(form.format(FORMAT + 1))
+    yield
+    owner.execute(form.format(FORMAT))
 
 
 @pytest.fixture

@@ -108,6 +108,9 @@ class TestTeam:
     def full_name(self, name: str) -> str:
         return f"{name} {self.number}"
 
+    def set_role(self, name: str, role: str) -> None:
+        self.lab.owner.execute("UPDATE hub.membership SET role = %s WHERE member = %s", [role, self.ids[name]])
+
     def own_login(self, name: str) -> administration.Login:
         return administration.make_login(self.lab.admin, f"{name}_{self.number}", self.full_name(name))
 

@@ -167,7 +167,7 @@ async def test_a_lease_that_was_given_back_writes_no_more(lab: Lab) -> None:
     assert (await team.hub("bob").lease(team.id, lease.conversation, "store of bob", "x")).epoch > lease.epoch
 
 
-async def test_a_newer_product_leaves_older_ones_to_read(lab: Lab) -> None:
+async def test_a_newer_product_leaves_older_ones_to_read(lab: Lab, newer_hub: None) -> None:
     team = lab.team(ann="writer")
     ann = team.hub("ann")
     lease, _ = await share(ann, team.id, "one", "two")

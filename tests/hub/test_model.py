@@ -209,13 +209,21 @@ class Both:
         lease, who = self.lease(who)
         entries = self.entries(lease.conversation, who)[:1]
         if entries:
-            await self.ask("push", who, lease, entries, real=_pushed(self.hubs[who], lease, entries), form=FORMAT + 1)
+            form = self.chance.choice((FORMAT + 1, FORMAT + 1, FORMAT + 2, 0))
+            await self.ask("push", who, lease, entries, real=_pushed(self.hubs[who], lease, entries, form), form=form)
 
     async def purge(self, who: str) -> None:
         lease, who = self.lease(who)
         start = self.chance.choice((-1, 0, 0, 1, 2, 3))
         await self.ask("purge", who, lease, start, start + self.chance.randrange(4))
         await self.ask("entries", "ann", lease.team, lease.conversation, 0, 500)
+
+    async def purge_forks(self, who: str) -> None:
+        start = self.chance.choice((-1, 0, 0, 1))
+        await self.ask("purge_forks", who, self.team.id, self.conversation(), start, start + self.chance.randrange(4))
+
+    async def let_go(self, who: str) -> None:
+        await self.ask("let_go", who, self.team.id, self.conversation(), self.chance.choice(STORES))
 
     async def read(self, who: str) -> None:
         v, team, at = self.chance, self.team.id, self.conversation()
@@ -262,10 +270,10 @@ async def _called(call: Callable[..., T], *arguments: Any, **more: Any) -> T:
     return call(*arguments, **more)
 
 
-async def _pushed(hub: Hub, lease: Lease, entries: list[NewEntry]) -> object:
+async def _pushed(hub: Hub, lease: Lease, entries: list[NewEntry], form: int) -> object:
     from palimpsest_hub.records import Head
 
-    where = (lease.team, lease.conversation, lease.store, lease.epoch, FORMAT + 1)
+    where = (lease.team, lease.conversation, lease.store, lease.epoch, form)
     text = json.dumps([_to_json(each) for each in entries])
     (row,) = await hub._calls.rows("SELECT * FROM hub.push(%s, %s, %s, %s, %s, %s::jsonb)", *where, text)
     return Head(*row)
@@ -291,10 +299,11 @@ def _comparable(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_the_model_answers_as_the_hub_does(lab: Lab, seed: int) -> None:
+async def test_the_model_answers_as_the_hub_does(lab: Lab, newer_hub: None, seed: int) -> None:
     chance = random.Random(f"hub {seed}")
     both = Both(lab.team(**ROLES), lab.team(eve="admin"), chance)
     calls = [both.share, *[both.take] * 3, both.renew, both.say, *[both.push] * 5, both.push_newer, *[both.purge] * 2]
+    calls += [both.purge_forks, both.let_go]
     calls += [both.read, both.read, both.seen_by, *[both.facts] * 2, both.unshare, both.set_membership, both.pass_time]
     await both.share("ann")
     if seed % 3 == 0:

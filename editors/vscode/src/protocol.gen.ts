@@ -2023,7 +2023,7 @@ export interface ShareResult {
     files: Array<string>;
     /** Whether the results of tools are shared (`hub.share_tool_results`). */
     sharesToolResults: boolean;
-    /** Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared. */
+    /** Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared, others wrote in it, or it was shared before. */
     isCopy: boolean;
     /** What is shared now. Absent: nothing was shared. */
     conversation?: ConversationInfo;

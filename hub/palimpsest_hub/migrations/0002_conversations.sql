@@ -86,6 +86,43 @@ BEGIN
 END
 $$;
 
+-- The newest format of entries that the functions here were written for. A higher one would lock everybody out.
+CREATE FUNCTION hub.newest_format() RETURNS int
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT 1 $$;
+
+-- The forks, and their forks, that begin with messages of the conversation from p_start on. n_common: they have the
+-- messages below it.
+CREATE FUNCTION hub.forks_of(p_team uuid, p_conversation text, p_start int) RETURNS TABLE (id text, n_common int)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE below AS (
+        SELECT c.id, c.fork_message_id AS n_common FROM hub.conversation c
+        WHERE c.team = p_team AND c.parent = p_conversation AND c.fork_message_id > p_start
+        UNION
+        SELECT c.id, least(c.fork_message_id, b.n_common) FROM below b JOIN hub.conversation c
+            ON c.team = p_team AND c.parent = b.id AND least(c.fork_message_id, b.n_common) > p_start
+    ) SELECT b.id, max(b.n_common) FROM below b GROUP BY b.id ORDER BY b.id
+$$;
+
+-- The digest of the message p_message of a conversation, which may be one that it was forked with; NULL where there is none.
+-- No purge comes between.
+CREATE FUNCTION hub.digest_at(p_team uuid, p_conversation text, p_message int) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    holder text := p_conversation;
+    above record;
+BEGIN
+    LOOP
+        SELECT parent, fork_message_id INTO above FROM hub.conversation WHERE team = p_team AND id = holder FOR SHARE;
+        EXIT WHEN NOT FOUND OR above.parent IS NULL OR above.fork_message_id <= p_message;
+        holder := above.parent;
+    END LOOP;
+    RETURN (
+        SELECT digest FROM hub.entry
+        WHERE team = p_team AND conversation = holder AND kind = 'message' AND message_id = p_message
+    );
+END
+$$;
+
 -- Begins to share a conversation. Sharing it again changes nothing. The log of a fork begins with the purges of what it
 -- begins with, so that no store pushes what it made of purged words before it heard of that.
 CREATE FUNCTION hub.share(
@@ -100,10 +137,10 @@ BEGIN
     IF p_parent IS NULL AND p_fork <> 0 THEN
         PERFORM hub.refuse('malformed', 'A conversation without a parent begins with message 0.');
     ELSIF p_parent IS NOT NULL THEN  -- chained to a message that is here
-        PERFORM FROM hub.conversation WHERE team = p_team AND id = p_parent FOR SHARE;  -- no purge meanwhile
-        SELECT digest INTO before FROM hub.entry
-        WHERE team = p_team AND conversation = p_parent AND kind = 'message' AND message_id = p_fork - 1;
-        IF before IS NULL THEN
+        before := hub.digest_at(p_team, p_parent, p_fork - 1);
+        IF before IS NULL OR EXISTS (
+            SELECT FROM hub.conversation WHERE team = p_team AND id = p_parent AND unshared_at IS NOT NULL
+        ) THEN
             PERFORM hub.refuse('no_parent', 'The conversation that this is a fork of is not shared with this team.');
         END IF;
     END IF;
@@ -181,7 +218,23 @@ BEGIN
 END
 $$;
 
--- The owner or an admin ends the sharing. The text leaves the hub; the header stays, so that the other stores notice.
+-- Gives the lease back that a store of the caller may hold, when he does not know whether he got it.
+CREATE FUNCTION hub.let_go(p_team uuid, p_conversation text, p_store text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    c hub.conversation := hub.locked(p_team, p_conversation, NULL, NULL);
+BEGIN
+    IF (c.lease_member, c.lease_store) IS NOT DISTINCT FROM (hub.me(), p_store) THEN
+        UPDATE hub.conversation SET epoch = epoch + 1, lease_store = NULL WHERE team = p_team AND id = p_conversation;
+        DELETE FROM hub.live WHERE team = p_team AND conversation = p_conversation;
+        PERFORM pg_notify(c.channel, '');
+    END IF;
+END
+$$;
+
+-- The owner or an admin ends the sharing. The text leaves the hub; the header stays, so that the other stores notice. Of
+-- messages that shared forks begin with, digests and authors stay: the forks are chained to them, and who wrote them may
+-- still have them purged there.
 CREATE FUNCTION hub.unshare(p_team uuid, p_conversation text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -190,7 +243,13 @@ BEGIN
     IF c.owner <> hub.me() AND NOT p_team = ANY (hub.teams('{admin}')) THEN
         PERFORM hub.refuse('forbidden', 'Only its owner or an admin of the team may end the sharing.');
     END IF;
-    DELETE FROM hub.entry WHERE team = p_team AND conversation = p_conversation;
+    DELETE FROM hub.entry WHERE team = p_team AND conversation = p_conversation AND NOT (
+        kind = 'message' AND message_id < (
+            SELECT coalesce(max(f.n_common), 0) FROM hub.forks_of(p_team, p_conversation, -1) f
+            JOIN hub.conversation n ON n.team = p_team AND n.id = f.id AND n.unshared_at IS NULL
+        )
+    );
+    UPDATE hub.entry SET body = NULL, gone = 'purged' WHERE team = p_team AND conversation = p_conversation;
     DELETE FROM hub.live WHERE team = p_team AND conversation = p_conversation;
     UPDATE hub.conversation SET unshared_at = clock_timestamp(), title = '', lease_store = NULL, epoch = epoch + 1
     WHERE team = p_team AND id = p_conversation;
@@ -236,5 +295,5 @@ CREATE POLICY own_teams ON hub.entry FOR SELECT TO hub_member USING (team = ANY 
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hub FROM PUBLIC;
 GRANT SELECT ON hub.repository, hub.conversation, hub.entry TO hub_member;
-GRANT EXECUTE ON FUNCTION hub.share, hub.lease, hub.renew, hub.unshare, hub.repository_id, hub.set_membership
+GRANT EXECUTE ON FUNCTION hub.share, hub.lease, hub.renew, hub.let_go, hub.unshare, hub.repository_id, hub.set_membership
     TO hub_member;

@@ -82,6 +82,9 @@ DECLARE
 BEGIN
     IF jsonb_array_length(p_entries) > 1000 THEN
         PERFORM hub.refuse('too_large', 'At most 1,000 entries may be pushed at once.');
+    ELSIF (p_format BETWEEN 1 AND hub.newest_format()) IS NOT TRUE THEN
+        PERFORM hub.refuse('schema', 'The hub does not know this format of entries yet. Ask its administrator to run '
+            || '`palimpsest hub setup` with the newest Palimpsest.');
     END IF;
     FOR e IN SELECT * FROM jsonb_to_recordset(p_entries) AS x(
         kind text, key text, message_id int, said_at text, turn text, role text, digest_version int,
@@ -91,6 +94,8 @@ BEGIN
             PERFORM hub.refuse('forbidden', 'An entry of this kind cannot be pushed.');
         ELSIF octet_length(e.body) > 1048576 THEN
             PERFORM hub.refuse('too_large', 'An entry has over 1 MiB.');
+        ELSIF e.kind = 'title' AND length(e.body) > 300 THEN
+            PERFORM hub.refuse('too_large', 'A title has over 300 characters.');
         ELSIF e.kind = 'message' AND e.message_id < c.next_message_id THEN
             PERFORM FROM hub.entry t WHERE t.team = p_team AND t.conversation = p_conversation
                 AND t.kind = 'message' AND t.message_id = e.message_id AND t.digest = e.digest;
@@ -135,7 +140,7 @@ BEGIN
             c.head_digest := e.digest;
             c.digest_version := coalesce(e.digest_version, 1);
         ELSIF e.kind = 'title' AND n = 1 THEN
-            c.title := left(e.body, 300);
+            c.title := e.body;
         END IF;
     END LOOP;
     UPDATE hub.conversation t SET
@@ -150,17 +155,28 @@ $$;
 
 -- Takes the text of messages [p_start, p_end) out of the hub, with every summary and title, which may speak of them,
 -- of this conversation and of the forks that begin with some of them. The digests stay. An entry that is added to each
--- of their logs tells every store to do the same. While somebody writes in such a fork, the purge has to wait: what he
--- pushes was made before it. Answers the seq of the entry of the conversation itself.
+-- of their logs tells every store to do the same. Whoever writes in such a fork loses his lease, because what he pushes
+-- was made before the purge: he takes the purge in first. Without p_store, for a conversation that is shared no longer,
+-- whose shared forks may have the messages. Answers the seq of the entry of the conversation itself.
 CREATE FUNCTION hub.purge(
     p_team uuid, p_conversation text, p_store text, p_epoch bigint, p_start int, p_end int
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    c hub.conversation := hub.locked(p_team, p_conversation, p_store, coalesce(p_epoch, -1));
+    c hub.conversation;
     f hub.conversation;
     fork text;
 BEGIN
+    IF p_store IS NULL THEN
+        PERFORM hub.require_role(p_team, '{writer,admin}', 'You may not write in this team.');
+        SELECT * INTO c FROM hub.conversation
+        WHERE team = p_team AND id = p_conversation AND unshared_at IS NOT NULL FOR UPDATE;
+        IF c.id IS NULL THEN
+            PERFORM hub.refuse('lease_lost', 'A purge of a shared conversation needs its lease.');
+        END IF;
+    ELSE
+        c := hub.locked(p_team, p_conversation, p_store, coalesce(p_epoch, -1));
+    END IF;
     IF (c.fork_message_id <= p_start AND p_start < p_end AND p_end <= c.next_message_id) IS NOT TRUE THEN
         PERFORM hub.refuse('malformed', 'There are no such messages in this conversation.');
     ELSIF c.owner <> hub.me() AND NOT p_team = ANY (hub.teams('{admin}')) AND EXISTS (
@@ -171,21 +187,12 @@ BEGIN
     END IF;
     UPDATE hub.entry SET body = NULL, gone = 'purged' WHERE team = p_team AND conversation = p_conversation
         AND kind = 'message' AND message_id >= p_start AND message_id < p_end;
-    PERFORM hub.forget_derived(c, p_start, p_end, p_conversation);
-    FOR fork IN
-        WITH RECURSIVE below AS (
-            SELECT id, fork_message_id AS shared FROM hub.conversation
-            WHERE team = p_team AND parent = p_conversation AND fork_message_id > p_start
-            UNION
-            SELECT n.id, least(n.fork_message_id, b.shared) FROM below b JOIN hub.conversation n
-                ON n.team = p_team AND n.parent = b.id AND least(n.fork_message_id, b.shared) > p_start
-        ) SELECT DISTINCT id FROM below ORDER BY id
-    LOOP
+    IF c.unshared_at IS NULL THEN
+        PERFORM hub.forget_derived(c, p_start, p_end, p_conversation);
+    END IF;
+    FOR fork IN SELECT id FROM hub.forks_of(p_team, p_conversation, p_start) LOOP
         SELECT * INTO f FROM hub.conversation WHERE team = p_team AND id = fork FOR UPDATE;
-        IF f.unshared_at IS NULL AND f.lease_store IS NOT NULL AND f.lease_until > clock_timestamp() THEN
-            PERFORM hub.refuse('busy', (SELECT name FROM hub.member WHERE id = f.lease_member)
-                || ' is writing in a fork that has the same messages: ' || f.lease_holder || '.', f.lease_until);
-        ELSIF f.unshared_at IS NULL THEN
+        IF f.unshared_at IS NULL THEN
             PERFORM hub.forget_derived(f, p_start, p_end, p_conversation);
         END IF;
     END LOOP;
@@ -195,8 +202,7 @@ BEGIN
 END
 $$;
 
--- What a purge does to the conversation p_c, whose row is locked: p_conversation holds the messages. Who held a lease
--- that has ended writes no more under it.
+-- What a purge does to the conversation p_c, whose row is locked: p_conversation holds the messages.
 CREATE FUNCTION hub.forget_derived(p_c hub.conversation, p_start int, p_end int, p_conversation text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -298,6 +298,14 @@ class StandIn(_Base):
         primary_key = CompositeKey("conversation", "message_id")
 
 
+class FormerSharing(_Base):
+    conversation = TextField(primary_key=True)
+    hub = TextField()
+    member = TextField()
+    team = TextField()
+    n_messages = IntegerField()
+
+
 class PurgeIntent(_Base):
     id = AutoField()
     conversation = TextField()

@@ -63,6 +63,7 @@ CARRIED = {
     tables.Cut: "conversation version cause model factor sigma overhead frame_digest end_message_id blocks saved "
     "tokens_before tokens_after duration_ms front left_out created_at",
     tables.Preview: "conversation cut_version message_id content",
+    tables.StandIn: "conversation message_id content",
 }
 """Columns that a file holds, in whatever form."""
 LEFT_OUT = {
@@ -76,7 +77,7 @@ LEFT_OUT = {
     tables.SharedConversation: "conversation hub incarnation member team channel hub_seq n_pushed title root home "
     "shares_results",
     tables.SharedEntry: "conversation kind entry_key",
-    tables.StandIn: "conversation message_id content",
+    tables.FormerSharing: "conversation hub member team n_messages",
     tables.PurgeIntent: "id conversation start_message_id end_message_id",
     tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",
 }

@@ -27,7 +27,7 @@ from tests.simulation.hub.stored import (
     start_of,
 )
 
-from palimpsest.domain.sharing.log import FORMAT, Entry, NewEntry, SharedConversation
+from palimpsest.domain.sharing.log import FORMAT, Entry, MessageEntry, NewEntry, SharedConversation
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import (
     FOLLOWING_S,
@@ -46,6 +46,8 @@ from palimpsest_hub.records import (
     Team,
 )
 
+NEWEST_FORMAT: Final = FORMAT + 1
+"""The hub was set up by a newer version, so that members of two versions meet."""
 LEASE_S: Final = 30
 _LONGEST_LEASE_S: Final = 300
 _RESTORING_S: Final = 30 * 24 * 3600
@@ -129,7 +131,7 @@ class ModelHub:
             raise HubRefused("malformed", "A conversation without a parent begins with message 0.")
         if new.parent is not None:
             parent = self.stored.conversations.get((team, new.parent))
-            found = None if parent is None else message_at(parent, new.fork_at - 1)
+            found = None if parent is None or parent.is_unshared else self._message(parent, new.fork_at - 1)
             if found is None:
                 raise HubRefused("no_parent", "The conversation that this is a fork of is not shared with this team.")
             before = found.digest
@@ -142,7 +144,10 @@ class ModelHub:
             )
             rows = [] if new.parent is None else self.stored.conversations[team, new.parent].rows
             purges = [each for each in rows if each.kind == "purge" and start_of(each) < new.fork_at]
-            made.rows = [replace(each, key=f"copied {each.key}", at_s=self.now_s()) for each in purges]
+            made.rows = [
+                replace(each, seq=seq, key=f"copied {each.key}", at_s=self.now_s())
+                for seq, each in enumerate(purges, 1)
+            ]
             made.head_seq = len(made.rows)
         elif here.is_unshared:
             raise HubRefused("unshared", "This conversation was shared once and is no longer. Share a copy of it.")
@@ -153,7 +158,13 @@ class ModelHub:
         found = self._locked(me, team, conversation)
         if found.owner != me and not self._has(me, team, ("admin",)):
             raise HubRefused("forbidden", "Only its owner or an admin of the team may end the sharing.")
-        found.rows.clear()
+        forks = self._forks_with(team, conversation, -1)
+        n_kept = max((n_common for each, n_common in forks if not each.is_unshared), default=0)
+        found.rows = [
+            replace(row, body=None, gone="purged")
+            for row in found.rows
+            if row.message is not None and row.message.message_id < n_kept
+        ]
         found.live.clear()
         found.is_unshared, found.title, found.store, found.epoch = True, "", None, found.epoch + 1
         self.notify(found.channel)
@@ -174,7 +185,7 @@ class ModelHub:
         if not self._has(me, team):
             return {}
         found = [each for each in self.stored.conversations.values() if each.team == team and each.rows]
-        return {each.new.id: iso(each.rows[-1].at_s) for each in found}
+        return {each.new.id: iso(each.rows[-1].at_s) for each in found if each.rows[-1].seq == each.head_seq}
 
     def _header(self, found: Conversation, me: str | None) -> SharedConversation:
         new, is_held = found.new, self._is_held(found)
@@ -244,6 +255,13 @@ class ModelHub:
             found.live.clear()
             self.notify(found.channel)
 
+    def let_go(self, me: str | None, team: str, conversation: str, store: str) -> None:
+        found = self._locked(me, team, conversation)
+        if (found.member, found.store) == (me, store):
+            found.epoch, found.store = found.epoch + 1, None
+            found.live.clear()
+            self.notify(found.channel)
+
     def say(self, me: str | None, lease: Lease, turn: str, first: int, frames: Sequence[str]) -> None:
         for start in range(0, len(frames), _MOST_ENTRIES):
             found = self.stored.conversations.get((lease.team, lease.conversation))
@@ -264,6 +282,12 @@ class ModelHub:
         head = Head(lease.head_seq, lease.n_messages, lease.head_digest)
         for start in range(0, len(entries), _MOST_ENTRIES):
             found = self._held(me, lease)
+            if not 1 <= form <= NEWEST_FORMAT:
+                raise HubRefused(
+                    "schema",
+                    "The hub does not know this format of entries yet. Ask its administrator to run "
+                    "`palimpsest hub setup` with the newest Palimpsest.",
+                )
             trial = replace(found, rows=list(found.rows))
             may_restore = self.now_s() - self.stored.restored_s < _RESTORING_S
             others = frozenset(member for team, member in self.stored.roles if team == lease.team and may_restore)
@@ -280,47 +304,58 @@ class ModelHub:
 
     def purge(self, me: str | None, lease: Lease, start: int, end: int) -> int:
         found = self._held(me, lease)
+        self._purge(found, me or "", start, end)
+        return found.head_seq
+
+    def purge_forks(self, me: str | None, team: str, conversation: str, start: int, end: int) -> None:
+        me = self._require(me, team, _WRITERS, "You may not write in this team.")
+        found = self.stored.conversations.get((team, conversation))
+        if found is None or not found.is_unshared:
+            raise HubRefused("lease_lost", "A purge of a shared conversation needs its lease.")
+        self._purge(found, me, start, end)
+
+    def _purge(self, found: Conversation, me: str, start: int, end: int) -> None:
         if not found.new.fork_at <= start < end <= found.n_messages:
             raise HubRefused("malformed", "There are no such messages in this conversation.")
         within = [each for each in found.rows if each.message is not None and start <= each.message.message_id < end]
         is_others = any(each.author != me for each in within)
-        if found.owner != me and not self._has(me, lease.team, ("admin",)) and is_others:
+        if found.owner != me and not self._has(me, found.team, ("admin",)) and is_others:
             raise HubRefused(
                 "forbidden", "Only their author, the owner of the conversation or an admin may purge messages."
             )
-        forks = self._forks_with(lease.team, lease.conversation, start)
-        for each in forks:
-            if self._is_held(each):
-                name = self.stored.members[each.member or ""]
-                sentence = f"{name} is writing in a fork that has the same messages: {each.holder}."
-                raise HubRefused("busy", sentence, iso(each.until_s))
         found.rows = [replace(row, body=None, gone="purged") if row in within else row for row in found.rows]
-        seq = found.head_seq + 1
+        forks = [each for each, _ in self._forks_with(found.team, found.new.id, start)]
         for each in (found, *forks):
-            self._forget_derived(each, start, end, lease.conversation, me or "")
-        return seq
+            if not each.is_unshared:
+                self._forget_derived(each, start, end, found.new.id, me)
 
-    def _forks_with(self, team: str, conversation: str, start: int) -> list[Conversation]:
-        """The conversations below that one which begin with messages from `start` on, and are still shared."""
-        below, left = dict[str, Conversation](), [(conversation, 1 << 31)]
+    def _message(self, found: Conversation, message_id: int) -> MessageEntry | None:
+        """A message of the conversation, which may be one that it was forked with."""
+        while found.new.parent is not None and found.new.fork_at > message_id:
+            found = self.stored.conversations[found.team, found.new.parent]
+        return message_at(found, message_id)
+
+    def _forks_with(self, team: str, conversation: str, start: int) -> list[tuple[Conversation, int]]:
+        """The conversations below that one which begin with messages from `start` on, and below which message all are
+        those of that one."""
+        below, left = dict[str, tuple[Conversation, int]](), [(conversation, 1 << 31)]
         while left:
             parent, n_shared = left.pop()
             for each in self.stored.conversations.values():
                 n_common = min(each.new.fork_at, n_shared)
                 if (each.team, each.new.parent) == (team, parent) and n_common > start:
-                    below[each.new.id] = each
+                    below[each.new.id] = each, n_common
                     left.append((each.new.id, n_common))
-        return [each for _, each in sorted(below.items()) if not each.is_unshared]
+        return [each for _, each in sorted(below.items())]
 
     def _forget_derived(self, found: Conversation, start: int, end: int, of: str, me: str) -> None:
         found.rows = [
             replace(row, body=None, gone="purged") if row.kind in ("summary", "title") else row for row in found.rows
         ]
         body = json.dumps([start, end, of])
-        found.rows.append(
-            Row("purge", f"{start}-{end}@{found.head_seq}", me, found.format, body, None, None, self.now_s())
-        )
+        key = f"{start}-{end}@{found.head_seq}"
         found.head_seq, found.title = found.head_seq + 1, ""
+        found.rows.append(Row(found.head_seq, "purge", key, me, found.format, body, None, None, self.now_s()))
         if found.new.id != of:
             found.epoch, found.store = found.epoch + 1, None
         found.live = {}
@@ -333,9 +368,9 @@ class ModelHub:
         if found is None or not self._has(me, team):
             return []
         return [
-            Entry(seq, row.kind, row.key, row.author, row.format, row.body, row.message, row.gone)
-            for seq, row in enumerate(found.rows, 1)
-            if seq > after
+            Entry(row.seq, row.kind, row.key, row.author, row.format, row.body, row.message, row.gone)
+            for row in found.rows
+            if row.seq > after
         ][:limit]
 
     def live(self, me: str | None, team: str, conversation: str, turn: str = "", after: int = 0) -> LiveView:

@@ -27,7 +27,7 @@ FAULTS: Final = ("lost", "unheard", "twice", "late")
 """What happens to a call: it does not arrive; it is carried out, and its answer is lost; it is carried out twice,
 because the first answer was lost; it is carried out after its caller was told that the hub did not answer."""
 _WRITING: Final = (
-    *("share", "unshare", "lease", "renew", "release", "say", "push", "purge"),
+    *("share", "unshare", "lease", "renew", "release", "let_go", "say", "push", "purge", "purge_forks"),
     *("set_membership", "repository", "push_facts"),
 )
 _LONGEST_LATE_S: Final = 40.0

@@ -11,7 +11,7 @@ from typing import Final
 
 from palimpsest.domain.conversation.chain import message_digest
 from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId
-from palimpsest.domain.sharing.log import MOST_BYTES, MessageEntry, NewEntry
+from palimpsest.domain.sharing.log import LONGEST_TITLE, MOST_BYTES, MessageEntry, NewEntry
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import MOST_FACT_BYTES, FactChange, NewConversation, NewFact
 
@@ -24,6 +24,7 @@ _MALFORMED: Final = "The hub does not take a value of this form."
 class Row:
     """An entry of a conversation, as it is stored."""
 
+    seq: int
     kind: str
     key: str
     author: str
@@ -108,6 +109,8 @@ def push(found: Conversation, entry: NewEntry, pusher: Pusher) -> None:
         raise HubRefused("forbidden", "An entry of this kind cannot be pushed.")
     if body is not None and size(body) > MOST_BYTES:
         raise HubRefused("too_large", "An entry has over 1 MiB.")
+    if entry.kind == "title" and body is not None and len(body) > LONGEST_TITLE:
+        raise HubRefused("too_large", "A title has over 300 characters.")
     if entry.kind == "message":
         at = None if said is None else said.message_id
         if at is not None and at < found.n_messages:
@@ -123,11 +126,11 @@ def push(found: Conversation, entry: NewEntry, pusher: Pusher) -> None:
         kept = said if entry.kind == "message" else None
         author = (kept.author if kept is not None else None) or pusher.me
         kept = None if kept is None else replace(kept, author=None)
-        row = Row(entry.kind, entry.key, author, pusher.format, body, entry.missing, kept, pusher.now_s)
-        found.rows.append(row)
         found.head_seq += 1
+        row = Row(found.head_seq, entry.kind, entry.key, author, pusher.format, body, entry.missing, kept, pusher.now_s)
+        found.rows.append(row)
         if entry.kind == "title":
-            found.title = None if body is None else body[:300]
+            found.title = body
     if entry.kind == "message" and said is not None:
         found.n_messages, found.head_digest = said.message_id + 1, said.digest
         found.digest_version = said.digest_version

@@ -1191,7 +1191,7 @@
 ---@field removals palimpsest.Removal[] What is taken out before.
 ---@field files string[] The files whose content tools may have brought into the messages.
 ---@field sharesToolResults boolean Whether the results of tools are shared (`hub.share_tool_results`).
----@field isCopy boolean Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared.
+---@field isCopy boolean Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a fork of a conversation that is not shared, others wrote in it, or it was shared before.
 ---@field conversation? palimpsest.ConversationInfo What is shared now. Absent: nothing was shared.
 
 --- A conversation to take out of the hub.

@@ -15,6 +15,8 @@ FORMAT: Final = 1
 """The format of the entries that this version writes, and the newest that it understands."""
 MOST_BYTES: Final = 1 << 20
 """The most bytes of one entry's text. A longer message stays in its store, and the chain keeps its digests."""
+LONGEST_TITLE: Final = 300
+"""The most characters of a title."""
 
 
 class EntryKind(StrEnum):
@@ -36,7 +38,7 @@ class Missing(StrEnum):
 
     PURGED = "purged"
     WITHHELD = "withheld"
-    """It is too long."""
+    """It is too long, or the result of a tool that is not shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class MessageEntry:
     digest_version: int = 1
     """2 when the digest covers the author (`conversation.chain`). It never falls within a conversation."""
     author: str | None = None
-    """Whom the digest of one that is pushed covers; None for version 1."""
+    """The member who said one that is pushed; None for the one who pushes it. Digests of version 2 cover it."""
 
 
 @dataclass(frozen=True, slots=True)

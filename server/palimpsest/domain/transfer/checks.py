@@ -111,7 +111,7 @@ class Rules:
             raise Fault(f"message ids count 0, 1, 2, … without a gap, so this one must be {due}")
         if (line.conversation is None) == (line.id < self.header.fork_start):
             raise Fault("the messages below a fork's start, and only those, name the conversation that they belong to")
-        if line.content is not None and line.purged_role is not None:
+        if line.content is not None and (line.purged_role is not None or line.stand_in is not None):
             raise Fault("the message has content although it is marked as purged")
         if line.content is not None and content_digest(line.content) != line.content_digest:
             raise Fault("the message's content does not match its digest")

@@ -65,6 +65,8 @@ class MessageLine:
     """The role of a purged message, when it is known."""
     author: str | None = None
     """The member of a hub whom the digest covers; None for version 1."""
+    stand_in: Content | None = None
+    """What is read in place of content that another store shared without its text; None for any other message."""
 
 
 @dataclass(frozen=True, slots=True)

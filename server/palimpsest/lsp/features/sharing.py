@@ -66,7 +66,7 @@ async def share(ls: PalimpsestServer, params: ShareParams) -> ShareResult:
         team=team.name,
         readers=[MemberInfo(each.name, each.role, each.id == me) for each in tried.plan.readers],
         message_count=tried.plan.n_messages,
-        byte_count=tried.plan.n_bytes,
+        byte_count=tried.n_bytes,
         result_byte_count=tried.n_result_bytes,
         removals=[Removal(kind, list(ids)) for kind, ids in tried.removals.items()],
         files=list(tried.files),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.errors import HubIsAway, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.sharing.log import SharedConversation
-from palimpsest.domain.transfer.conversation import Transfer
+from palimpsest.domain.sharing.log import LONGEST_TITLE, SharedConversation
+from palimpsest.domain.transfer.conversation import MessageLine, Transfer
 from palimpsest.machine import utc_now
-from palimpsest.services.sharing.copies import cannot_stay, clean_copy, to_clean
+from palimpsest.services.sharing.copies import cannot_stay, clean_copy, own_messages, to_clean
 from palimpsest.services.sharing.hub_errors import told
+from palimpsest.storage.conversation import conversations
 from palimpsest.storage.lifecycle import transfer as transfers
-from palimpsest.storage.sharing import outgoing, shared
+from palimpsest.storage.sharing import joining, shared
 from palimpsest.storage.sharing.shared import Standing
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import Member, NewConversation, Replica, Team
@@ -24,18 +27,36 @@ if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest.services.sharing.sharing import Sharing
 
 
+class CopyReason(StrEnum):
+    """Why a copy is shared and the original stays as it is, for people to read."""
+
+    REMOVED = "something is taken out of it before"
+    FORK = "this is a fork of a conversation that is not shared with the team"
+    OTHERS = "other members wrote some of its messages"
+    BEFORE = "it was shared before"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What sharing a conversation would do."""
 
     readers: tuple[Member, ...]
-    n_messages: int
-    n_bytes: int
-    """Of text."""
+    transfer: Transfer
+    """The conversation."""
+    leaving: tuple[MessageLine, ...]
+    """The messages that would leave this machine: all of them, or of a fork of a shared conversation its own."""
     cleaned: tuple[MessageId, ...]
-    """The messages that hold something which may not leave this machine: a secret of a known form, or a place here."""
-    is_copy: bool
-    """Whether a copy without that is shared, and the original stays as it is."""
+    """Those of them that hold something which may not leave: a secret of a known form, or a place here."""
+    copy_reason: CopyReason | None
+    """None when the conversation itself is shared."""
+
+    @property
+    def n_messages(self) -> int:
+        return len(self.transfer.messages)
+
+    @property
+    def is_copy(self) -> bool:
+        return self.copy_reason is not None
 
 
 async def team(sharing: Sharing, name: str | None) -> Team:
@@ -61,10 +82,10 @@ async def plan(sharing: Sharing, conversation_id: ConversationId, team: str) -> 
     """Raises NotFound, HubIsAway, HubFailed."""
     who = tuple(await readers(sharing, team))
     transfer = await sharing.store.read(transfers.read, conversation_id)
-    cleaned = await asyncio.to_thread(to_clean, transfer, sharing.terms.cleaner)
-    n_bytes = sum(len(str(each.content.to_json())) for each in transfer.messages if each.content is not None)
-    is_copy = bool(cleaned) or await _must_be_copied(sharing, transfer, team)
-    return Plan(who, len(transfer.messages), n_bytes, tuple(cleaned), is_copy)
+    reason = await _copy_reason(sharing, transfer, team)
+    leaving = own_messages(transfer) if reason is None else transfer.messages
+    cleaned = await asyncio.to_thread(to_clean, leaving, sharing.terms.cleaner)
+    return Plan(who, transfer, tuple(leaving), tuple(cleaned), reason)
 
 
 async def share(sharing: Sharing, conversation_id: ConversationId, team: str) -> ConversationId:
@@ -80,26 +101,36 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
         at = await _share(sharing, conversation_id, team)
     finally:
         await sharing.contexts.leases.release(mine, sharing.changed)
-    await sharing.reconcile(at)
     sharing.changed(at)
+    with contextlib.suppress(HubIsAway):  # it is shared, and pushed when the hub is back
+        await sharing.reconcile(at)
     return at
 
 
 async def _share(sharing: Sharing, conversation_id: ConversationId, team: str) -> ConversationId:
+    """Nothing changes here before the hub has agreed, and what is shared is attached with it."""
     transfer = await sharing.store.read(transfers.read, conversation_id)
-    cleaned = await asyncio.to_thread(to_clean, transfer, sharing.terms.cleaner)
-    if cleaned or await _must_be_copied(sharing, transfer, team):
-        copy = await asyncio.to_thread(clean_copy, transfer, sharing.terms.cleaner)
-        await sharing.store.run(transfers.write, copy, utc_now())
-        sharing.make_findable()
-        transfer = copy
-    header = transfer.header
-    title = sharing.terms.cleaner.text(header.title)[:300]
+    copy: Transfer | None = None
+    if await _copy_reason(sharing, transfer, team) is not None:
+        # The same one when it is tried again, because nobody knows whether the hub heard the last try.
+        copy_id = await sharing.store.run(shared.id_of_copy, conversation_id)
+        copy = await asyncio.to_thread(clean_copy, transfer, sharing.terms.cleaner, copy_id)
+    header = (copy or transfer).header
+    title = sharing.terms.cleaner.text(header.title)[:LONGEST_TITLE]
     new = NewConversation(header.id, title, header.model, header.created_at, header.parent, header.fork_start)
     with told():
         await sharing.hub.share(team, new)
         found = await sharing.hub.conversation(team, header.id)
-    await sharing.store.run(shared.attach, found, sharing.terms)
+
+    def attach() -> None:
+        if copy is not None:
+            transfers.write(copy, utc_now())
+            shared.forget_id_of_copy(conversation_id)
+        shared.attach(found, sharing.terms)
+
+    await sharing.store.run(attach)
+    if copy is not None:
+        sharing.make_findable()
     return header.id
 
 
@@ -113,25 +144,51 @@ async def unshare(sharing: Sharing, conversation_id: ConversationId) -> None:
 
 
 async def offered(sharing: Sharing, team: str) -> Sequence[SharedConversation]:
-    """The conversations that are shared with the team now, the first created first."""
+    """The conversations that are shared with the team now, the first created first; without forks of what is shared no
+    longer, unless this store has it."""
     with told():
-        return [each for each in await sharing.hub.conversations(team) if not each.is_unshared]
+        found = {each.id: each for each in await sharing.hub.conversations(team)}
+    here = {each.id for each in await sharing.store.read(conversations.list_all)}
+
+    def can_be_opened(each: SharedConversation) -> bool:
+        if each.id in here:
+            return True
+        return not each.is_unshared and (
+            each.parent is None or (each.parent in found and can_be_opened(found[each.parent]))
+        )
+
+    return [each for each in found.values() if not each.is_unshared and can_be_opened(each)]
 
 
 async def open_shared(sharing: Sharing, team: str, conversation_id: ConversationId) -> ConversationId:
-    """Takes a shared conversation in, with those it was forked from."""
+    """Takes a shared conversation in, with those it was forked from. Raises NotFound, InvalidRequest for another one of
+    that id that is here, ConversationBusy, HubIsAway, HubFailed, Unsound."""
     with told():
         found = await sharing.hub.conversation(team, conversation_id)
     if found.is_unshared:
         raise NotFound("This conversation is not shared any more.")
-    if found.parent is not None and await sharing.store.read(shared.standing, ConversationId(found.parent)) is None:
-        await open_shared(sharing, team, ConversationId(found.parent))
-    await sharing.store.run(shared.attach, found, sharing.terms)
+    if found.parent is not None:
+        await _bring(sharing, team, ConversationId(found.parent), found.fork_at)
+    moved = await sharing.store.run(joining.join, sharing.store.writer(utc_now()), found, sharing.terms)
+    if moved is not None:
+        sharing.has_moved(conversation_id, *moved)
     await sharing.pull(conversation_id)
-    if (alone := await sharing.store.read(outgoing.said_alone, conversation_id)) is not None:
-        await sharing.move_apart(conversation_id, alone)
     sharing.changed(conversation_id)
     return conversation_id
+
+
+async def _bring(sharing: Sharing, team: str, parent: ConversationId, fork_at: int) -> None:
+    """Takes in the messages below `fork_at`, with which a conversation was forked, unless they are here."""
+    here = await sharing.store.read(conversations.find, parent)
+    if here is None:
+        try:
+            await open_shared(sharing, team, parent)
+        except NotFound:
+            raise NotFound(
+                "The conversation that this is a fork of is not shared any more, so its beginning cannot be had."
+            ) from None
+    elif here.n_messages < fork_at:
+        await sharing.pull(parent)
 
 
 async def members(sharing: Sharing, conversation_id: ConversationId) -> Sequence[Member]:
@@ -154,19 +211,23 @@ async def _standing(sharing: Sharing, conversation_id: ConversationId) -> Standi
     return standing
 
 
-async def _must_be_copied(sharing: Sharing, transfer: Transfer, team: str) -> bool:
-    """Whether the conversation is a fork of one that is not shared with the team, or holds messages that only
-    others can push."""
-    if (parent := transfer.header.parent) is not None:
-        standing = await sharing.store.read(shared.standing, ConversationId(parent))
+async def _copy_reason(sharing: Sharing, transfer: Transfer, team: str) -> CopyReason | None:
+    header = transfer.header
+    if await asyncio.to_thread(to_clean, own_messages(transfer), sharing.terms.cleaner):
+        return CopyReason.REMOVED
+    if header.parent is not None:
+        standing = await sharing.store.read(shared.standing, header.parent)
         if standing is None or standing.team != team:
-            return True
+            return CopyReason.FORK
+    if await sharing.store.read(shared.has_others, header.id, await sharing.me()):
+        return CopyReason.OTHERS
+    if cannot_stay(transfer):
+        return CopyReason.BEFORE
     with told():
-        if cannot_stay(transfer, await sharing.hub.me()):
-            return True
         try:
-            return (await sharing.hub.conversation(team, transfer.header.id)).is_unshared
+            is_unshared = (await sharing.hub.conversation(team, header.id)).is_unshared
         except HubRefused as refused:
             if refused.kind != "not_shared":
                 raise
-            return False
+            return None
+    return CopyReason.BEFORE if is_unshared else None

@@ -182,7 +182,10 @@ class Sharing:
             leases.release(lease)
             return fork
 
-        fork = await self.store.run(move)
+        self.has_moved(conversation_id, await self.store.run(move), at)
+
+    def has_moved(self, conversation_id: ConversationId, fork: ConversationId, at: MessageId) -> None:
+        """Tells that the messages from `at` on are in a fork now."""
         self.make_findable()
         self.contexts.forget(conversation_id)
         self.changed(conversation_id)
@@ -243,19 +246,32 @@ class Sharing:
                 return None
             mine = await self.take_here(conversation_id, holder)
             theirs: Lease | None = None
+            is_answered = False
             try:
                 theirs = await self._lease(standing, conversation_id, holder)
+                is_answered = True
                 if theirs is None:  # it is this store's alone from now on
                     await self._give_back(mine, None)
                     return None
                 if await self._is_on_top(theirs) and not await self._send_purges(theirs):
                     return Taken(mine, theirs, theirs.n_messages)
-            except BaseException:
-                await self._give_back(mine, theirs)
+            except BaseException as error:
+                if is_answered or isinstance(error, PalimpsestError):
+                    await self._give_back(mine, theirs)
+                else:  # cancelled: the hub may have granted it all the same
+                    self.contexts.background.start(None, self._let_go(standing, mine))
                 raise
             await self._give_back(mine, theirs)
             await self.pull(conversation_id)
         raise ConversationBusy("others, who write here all the time,")
+
+    async def _let_go(self, standing: Standing, mine: HeldLease) -> None:
+        """Gives both leases back, the hub's first: it knows the store, and another server of the store may ask for it
+        as soon as it has the store's own."""
+        try:
+            await _is_done(self.hub.let_go(standing.team, mine.conversation_id, await self.store_id()))
+        finally:
+            await self._give_back(mine, None)
 
     async def _lease(self, standing: Standing, conversation_id: ConversationId, holder: str) -> Lease | None:
         """The hub's lease; None for a conversation that is shared no longer. Raises what `take` raises."""
@@ -289,9 +305,30 @@ class Sharing:
         at = ConversationId(theirs.conversation)
         intended = await self.store.read(shared.intended_purges, at)
         for intent_id, start, end in intended:
-            await self._purge_in_hub(theirs, start, end)
+            try:
+                await self._purge_in_hub(theirs, start, end)
+            except HubFailed as failed:
+                log.info("the hub does not purge messages of another member: %s", failed.kind)
             await self.store.run(shared.forget_intent, intent_id)
         return bool(intended)
+
+    async def purge_forks(self, conversation_id: ConversationId) -> None:
+        """Has the hub purge what was purged here of a conversation that is shared no longer, in the shared forks that
+        begin with it. What it cannot do now waits. Raises HubIsAway, HubFailed."""
+        former = await self.store.read(shared.former, conversation_id)
+        if former is None:
+            return
+        with told():
+            found = await self.hub.conversation(former.team, conversation_id)
+        if found.hub != former.hub or not found.is_unshared:
+            return  # it is purged when it is shared here again
+        for intent_id, start, end in await self.store.read(shared.intended_purges, conversation_id):
+            if start < (end := min(end, found.n_messages)):
+                try:
+                    await self.hub.purge_forks(former.team, conversation_id, start, end)
+                except HubRefused as refused:
+                    log.info("the hub does not purge messages of another member: %s", refused.kind)
+            await self.store.run(shared.forget_intent, intent_id)
 
     async def take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
         """The store's own lease; given back at once when the caller was cancelled while it was being taken."""
@@ -374,6 +411,10 @@ class Sharing:
         for owner, first, after in stretches:
             at = ConversationId(owner)
             if await self.store.read(shared.standing, at) is None:
+                if await self.store.read(shared.former, at) is not None:
+                    await self.store.run(shared.intend_purge, at, first, after)
+                    with contextlib.suppress(HubIsAway, HubFailed):
+                        await self.purge_forks(at)
                 continue
             try:
                 async with self._taken(at, "a purge") as taken:

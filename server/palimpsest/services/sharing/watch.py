@@ -90,6 +90,11 @@ class Watch:
             for conversation_id in ours:
                 if not await self._look_at(identity, conversation_id, heads.get(conversation_id, -1)):
                     behind.add(conversation_id)
+        for each in await self.sharing.store.read(shared.conversations_to_purge):
+            try:
+                await self.sharing.purge_forks(each)
+            except HubFailed as error:  # no member of its team now
+                log.info("a purge waits: %s", error.kind)
         self._n_looks += 1
         for each in behind ^ self.behind:
             self.sharing.listeners.tell(ConversationChanged(each))

@@ -96,7 +96,7 @@ def holds(conversation_id: ConversationId) -> bool:
 _RECORDS: Final = """SELECT id, conversation.title, model, next_message_id, change_seq, created_at, updated_at, parent,
     fork_message_id, is_archived, draft, layout,
     shared_conversation.team, next_message_id > n_pushed,
-    (SELECT value FROM meta WHERE key = 'detached:' || id)
+    (SELECT team FROM former_sharing WHERE former_sharing.conversation = id)
     FROM conversation LEFT JOIN shared_conversation ON shared_conversation.conversation = id"""
 
 

@@ -248,6 +248,13 @@ def stand_in(owner: str, message_id: int) -> Content | None:
     return None if row is None else Content.from_json(json.loads(row[0]))
 
 
+def write_stand_in(conversation_id: ConversationId, message_id: MessageId, content: Content) -> None:
+    execute(
+        "INSERT OR REPLACE INTO stand_in (conversation, message_id, content) VALUES (?, ?, ?)",
+        *(conversation_id, message_id, canonical_json(content.to_json())),
+    )
+
+
 def _message(row: tuple[Any, ...], going: Sequence[tuple[int, int]]) -> StoredMessage:
     """The message of a row of `_MESSAGES`. `going`: ranges of ids whose content is being purged: nobody may read it."""
     owner, message_id, created_at, turn, digest, text, own, role, version, author = row

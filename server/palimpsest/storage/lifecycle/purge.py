@@ -76,18 +76,22 @@ class Purged:
     held: tuple[HeldLease, ...]
 
 
-def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Scope:
+def find_scope(
+    conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None, *, is_widened: bool = True
+) -> Scope:
     """The extent of a purge of `wanted`: [start, end), or None for the whole conversation.
 
     A fork's inherited messages belong to its parent, and a purge of the whole fork leaves them there. A range that
     includes some is purged in the parent too, and in every other fork that has it: content that another conversation
-    still showed would not be gone. Raises NotFound, or InvalidRequest for a range that does not exist.
+    still showed would not be gone. Without `is_widened` only the content of the very messages goes; no request shows
+    the exchanges that they belong to. Raises NotFound, or InvalidRequest for a range that does not exist.
     """
     record = conversations.get(conversation_id)
     start, end = _own(record) if wanted is None else _widened(record, *wanted)
-    stretches = tuple(conversations.lineage(conversation_id, start, end))
+    gone = (start, end) if is_widened or wanted is None else wanted
+    stretches = tuple(conversations.lineage(conversation_id, *gone))
     touched = {conversation_id: (0, record.n_messages) if wanted is None else (int(start), int(end))}
-    for stretch in stretches:
+    for stretch in conversations.lineage(conversation_id, start, end):
         for reader, first, after in conversations.readers(*stretch):
             known = touched.get(reader, (first, after))
             touched[reader] = (min(first, known[0]), max(after, known[1]))
@@ -98,16 +102,22 @@ def find_scope(conversation_id: ConversationId, wanted: tuple[MessageId, Message
     return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
 
 
-def purge(writer: Writer, conversation_id: ConversationId, wanted: tuple[MessageId, MessageId] | None) -> Purged:
+def purge(
+    writer: Writer,
+    conversation_id: ConversationId,
+    wanted: tuple[MessageId, MessageId] | None,
+    *,
+    is_widened: bool = True,
+) -> Purged:
     """Takes the lease of every conversation that has the messages, and purges them everywhere at once: nobody reads
     their content any more, everything derived from it is removed, and `pending_work` takes it out of the rows.
 
     Raises ConversationBusy when one of them has a writer.
     """
-    touched = find_scope(conversation_id, wanted).touched
+    touched = find_scope(conversation_id, wanted, is_widened=is_widened).touched
     held = tuple(_take(writer, each, conversation_id) for each in touched)
     # Read again: the turns that a dead server had left open are messages now.
-    scope, now = find_scope(conversation_id, wanted), writer.now
+    scope, now = find_scope(conversation_id, wanted, is_widened=is_widened), writer.now
     titles: set[str] = set()
     for stretch in scope.stretches:
         titles |= _titles(*stretch)

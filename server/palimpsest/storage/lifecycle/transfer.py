@@ -140,6 +140,7 @@ def _messages(conversation_id: ConversationId, end: int | None = None) -> tuple[
                     None if is_gone else Content.from_json(json.loads(content)),
                     message_log.purged_role(role, content) if is_gone else None,
                     covered_author(version, author),
+                    message_log.stand_in(owner, message_id) if content is None else None,
                 )
             )
     return tuple(found)
@@ -266,6 +267,10 @@ def _write_messages(transfer: Transfer) -> None:
             if message.conversation is None
         ),
     )
+
+    for message in transfer.messages:
+        if message.conversation is None and message.stand_in is not None:
+            message_log.write_stand_in(conversation_id, message.id, message.stand_in)
 
 
 def _write_turns(transfer: Transfer) -> None:

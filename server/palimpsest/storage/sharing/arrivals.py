@@ -7,6 +7,7 @@ that is none is passed over.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +26,9 @@ from palimpsest.domain.messages import (
     SummaryId,
     TextPart,
     TurnId,
-    canonical_json,
     tool_result,
 )
-from palimpsest.domain.sharing.log import FORMAT, Entry, EntryKind, Missing, key_of
+from palimpsest.domain.sharing.log import FORMAT, LONGEST_TITLE, Entry, EntryKind, Missing, key_of
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import leases
@@ -123,6 +123,7 @@ class _Messages:
         ).fetchone()
         self._next, self._head, self._at = row
         self._added: list[passages.Added] = []
+        self._purged: list[tuple[int, str]] = []
         self.has_added = False
 
     def add(self, entry: Entry) -> None:
@@ -137,11 +138,15 @@ class _Messages:
         message_id, own, digest = MessageId(said.message_id), Digest(said.content_digest), Digest(said.digest)
         if message_id < self._next:
             stored = execute(
-                "SELECT 1 FROM message WHERE conversation = ? AND message_id = ? AND digest = ?",
-                *(self._conversation_id, message_id, digest),
-            )
-            if stored.fetchone() is None:
+                """SELECT content IS NULL AND NOT EXISTS (
+                    SELECT 1 FROM stand_in WHERE stand_in.conversation = ? AND stand_in.message_id = ?
+                ) FROM message WHERE conversation = ? AND message_id = ? AND digest = ?""",
+                *(self._conversation_id, message_id, self._conversation_id, message_id, digest),
+            ).fetchone()
+            if stored is None:
                 raise Diverged(message_id)
+            if stored[0] and entry.body is not None:
+                self._purged.append((message_id, entry.author))
             shared.note_messages(self._conversation_id, message_id + 1)
             return
         turn = None if said.turn is None else TurnId(said.turn)
@@ -170,6 +175,7 @@ class _Messages:
     def settle(self) -> None:
         """Makes the messages findable, and moves the end of the conversation behind them. They are not read for facts:
         who wrote them does that, and facts come by the repository."""
+        self._purge_again()
         if not self._added:
             return
         for each in self._added:
@@ -180,6 +186,14 @@ class _Messages:
         shared.note_messages(self._conversation_id, self._next)
         facts.set_extracted(self._conversation_id, MessageId(self._next))
         self._added, self.has_added = [], True
+
+    def _purge_again(self) -> None:
+        """A hub that was restored from a backup has words again that are purged. Each member may have his own purged,
+        so one stretch is of one author."""
+        purged, self._purged = self._purged, []
+        for _, run in itertools.groupby(enumerate(purged), key=lambda each: (each[1][1], each[1][0] - each[0])):
+            ids = [message_id for _, (message_id, _) in run]
+            shared.intend_purge(self._conversation_id, ids[0], ids[-1] + 1)
 
     def _unsound(self, entry: Entry, what: str) -> Unsound:
         return Unsound(f"Entry {entry.seq} of the shared conversation {self._conversation_id} {what}.")
@@ -194,15 +208,13 @@ def _write_stand_in(conversation_id: ConversationId, message_id: MessageId, role
         waiting = set(unanswered_calls(before))
         call = next((call for each in before for call in each.calls if call.call_id in waiting), None)
         content = Content(role, ()) if call is None else tool_result(call, _NOT_SHARED)
-    execute(
-        "INSERT OR REPLACE INTO stand_in (conversation, message_id, content) VALUES (?, ?, ?)",
-        *(conversation_id, message_id, canonical_json(content.to_json())),
-    )
+    message_log.write_stand_in(conversation_id, message_id, content)
 
 
 def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Sequence[ConversationId]:
     """Carries the purge out that the entry tells of, and gives back the leases. What was purged already, a range that
-    is none, and one of a conversation that this one is no fork of are passed over."""
+    is none, and one of a conversation that this one is no fork of are passed over. Only the content of the very
+    messages goes, because the hub has asked for the right to purge those and no others; whole exchanges are hidden."""
     try:
         start, end, *of = json.loads(entry.body or "")
         owner = ConversationId(str(of[0])) if of else conversation_id
@@ -214,7 +226,7 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
     if start >= end:
         return ()
     wanted = MessageId(start), MessageId(end)
-    scope = purge.find_scope(owner, wanted)
+    scope = purge.find_scope(owner, wanted, is_widened=False)
     changed: Sequence[ConversationId] = ()
     has_hubs_title = shared.has_hubs_title(conversation_id)
     if (
@@ -222,7 +234,7 @@ def _purge(writer: Writer, conversation_id: ConversationId, entry: Entry) -> Seq
         or scope.n_summaries
         or not all(_is_hidden(each, *span) for each, span in scope.touched.items())
     ):
-        done = purge.purge(writer, owner, wanted)
+        done = purge.purge(writer, owner, wanted, is_widened=False)
         for lease in done.held:
             leases.release(lease)
         changed = done.changed
@@ -255,10 +267,11 @@ def _is_hidden(conversation_id: ConversationId, first: int, after: int) -> bool:
 
 def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:
     """Whether the store had not what the entry says. Raises one of `_INVALID` for an entry that is none."""
-    if entry.kind in (EntryKind.TITLE, EntryKind.SUMMARY) and shared.intended_purges(conversation_id):
+    if entry.kind in (EntryKind.TITLE, EntryKind.SUMMARY) and shared.awaits_purge(conversation_id):
         return False  # it may hold purged words, and the hub forgets it when it hears of the purge
     match entry.kind:
         case EntryKind.TITLE:
+            body = body[:LONGEST_TITLE]
             is_new = conversations.get(conversation_id).title != body
             shared.note_title(conversation_id, body)
             conversations.rename(conversation_id, body, now)
@@ -283,6 +296,9 @@ def _take_summary(conversation_id: ConversationId, key: str, body: str) -> bool:
     at = _text(said.pop("created_at"))
     if key_of(body) != key or not 0 <= start < end <= conversations.get(conversation_id).n_messages:
         raise ValueError("no summary of messages that are here")
+    numbers = [_number(said[each]) for each in ("original_tokens", "duration_ms", "input_tokens", "output_tokens")]
+    if said["level"] < 1 or min(numbers) < 0 or not _are_below(conversation_id, children, start, end, said["level"]):
+        raise ValueError("no summary that a Palimpsest writes")
     new = summary_tree.NewSummary(
         MessageId(start),
         MessageId(end),
@@ -299,6 +315,14 @@ def _take_summary(conversation_id: ConversationId, key: str, body: str) -> bool:
     written = summary_tree.write(conversation_id, new, at)
     _hold_against_own(conversation_id, written)
     return True
+
+
+def _are_below(
+    conversation_id: ConversationId, children: Sequence[SummaryId], start: int, end: int, level: int
+) -> bool:
+    """Whether a summary of that level, of the messages [start, end), may be made of those."""
+    lower = {each.id: each for each in summary_tree.read(conversation_id) if each.id in children}
+    return all(start <= each.start and each.end <= end and each.level < level for each in lower.values())
 
 
 def _hold_against_own(conversation_id: ConversationId, summary: Summary) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain.conversation.chain import covered_author
-from palimpsest.domain.messages import Content, ConversationId, MessageId, Role, SummaryId, canonical_json
+from palimpsest.domain.messages import Content, ConversationId, Role, SummaryId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
-from palimpsest.domain.sharing.log import MOST_BYTES, EntryKind, MessageEntry, Missing, NewEntry, key_of
+from palimpsest.domain.sharing.log import LONGEST_TITLE, MOST_BYTES, EntryKind, MessageEntry, Missing, NewEntry, key_of
 from palimpsest.domain.turns.states import FINAL_STATES
 from palimpsest.machine import machine
 from palimpsest.storage.context import summary_tree
@@ -48,7 +47,10 @@ def unpushed(conversation_id: ConversationId, next_message_id: int) -> Batch:
     going = pending_work.being_purged(conversation_id)
     rows = execute(
         """SELECT message_id, created_at, turn, content_digest, digest, content, purged_role,
-            digest_version, author
+            digest_version, author, EXISTS (
+                SELECT 1 FROM stand_in
+                WHERE stand_in.conversation = message.conversation AND stand_in.message_id = message.message_id
+            )
         FROM message WHERE conversation = ? AND message_id >= ? ORDER BY message_id LIMIT ?""",
         *(conversation_id, next_message_id, _MOST_AT_ONCE + 1),
     )
@@ -77,19 +79,6 @@ def has_unpushed(conversation_id: ConversationId) -> bool:
     return any((each.kind, each.key) not in known for each in _others(conversation_id, cleaner))
 
 
-def said_alone(conversation_id: ConversationId) -> MessageId | None:
-    """The first message that the hub lacks and cannot take, because it was said while the conversation was shared no
-    longer: its digest covers no author, behind one that does."""
-    ((found,),) = execute(
-        """SELECT MIN(message_id) FROM message JOIN shared_conversation USING (conversation)
-        WHERE conversation = ? AND message_id >= n_pushed AND digest_version = 1 AND EXISTS (
-            SELECT 1 FROM message AS b WHERE b.conversation = message.conversation
-            AND b.message_id < message.message_id AND b.digest_version > 1)""",
-        conversation_id,
-    )
-    return None if found is None else MessageId(found)
-
-
 def stamp(conversation_id: ConversationId) -> tuple[object, ...]:
     """Another one when there may be something to push: it costs less to compare than `has_unpushed`."""
     row: tuple[object, ...] = execute(
@@ -111,11 +100,11 @@ def _shares_results(conversation_id: ConversationId) -> bool:
 def _message(
     row: tuple[Any, ...], cleaner: Cleaner, going: Sequence[tuple[int, int]], *, shares_results: bool
 ) -> NewEntry:
-    message_id, said_at, turn, own, digest, text, role, version, author = row
+    message_id, said_at, turn, own, digest, text, role, version, author, is_withheld = row
     role = message_log.purged_role(role, text) or Role.USER
     if any(start <= message_id < end for start, end in going):
         text = None
-    missing = None if text is not None else Missing.PURGED
+    missing = None if text is not None else Missing.WITHHELD if is_withheld else Missing.PURGED
     if text is not None:
         content = Content.from_json(json.loads(text))
         if cleaner.content(content) != content:
@@ -124,9 +113,7 @@ def _message(
             )
         if len(text.encode()) > MOST_BYTES or (content.results and not shares_results):
             text, missing = None, Missing.WITHHELD
-    said = MessageEntry(
-        *(message_id, said_at, turn, own, digest, Role(role).value, version), covered_author(version, author)
-    )
+    said = MessageEntry(*(message_id, said_at, turn, own, digest, Role(role).value, version), author)
     return NewEntry(EntryKind.MESSAGE, str(message_id), text, said, missing)
 
 
@@ -158,7 +145,7 @@ def _others(conversation_id: ConversationId, cleaner: Cleaner) -> Iterator[NewEn
         conversation_id,
     )
     for title, agreed in titles:  # of a conversation that is shared no longer, none
-        if (cleaned := cleaner.text(title)[:300]) != agreed:
+        if (cleaned := cleaner.text(title)[:LONGEST_TITLE]) != agreed:
             yield NewEntry(EntryKind.TITLE, machine.new_id(), cleaned)
 
 

@@ -92,6 +92,25 @@ class Terms:
     """Whether the results of tools leave this machine, and summaries, which repeat them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A conversation that was shared, and is this store's alone now."""
+
+    hub: str
+    member: str
+    team: str
+    n_messages: int
+    """The messages that it had when the sharing ended. What was said since was said to nobody else."""
+
+
+def former(conversation_id: ConversationId) -> Former | None:
+    """None for a conversation that is shared now, or never was."""
+    row = execute(
+        "SELECT hub, member, team, n_messages FROM former_sharing WHERE conversation = ?", conversation_id
+    ).fetchone()
+    return None if row is None else Former(*row)
+
+
 def attach(shared: SharedConversation, terms: Terms) -> None:
     """From now on the conversation is shared, and `message_log.append` cleans what is stored in it. It is made, without
     messages, where the store has none of that id. Raises Unsound for a fork of messages that are not here."""
@@ -101,11 +120,11 @@ def attach(shared: SharedConversation, terms: Terms) -> None:
     execute(
         """INSERT OR IGNORE INTO shared_conversation (
             conversation, hub, incarnation, member, team, channel, hub_seq, n_pushed, title, root, home, shares_results
-        ) VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)""",
-        *(conversation_id, shared.hub, shared.incarnation, shared.me, shared.team, shared.channel, shared.title),
-        *(terms.cleaner.root, terms.cleaner.home, terms.shares_results),
+        ) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?)""",
+        *(conversation_id, shared.hub, shared.incarnation, shared.me, shared.team, shared.channel, shared.fork_at),
+        *(shared.title, terms.cleaner.root, terms.cleaner.home, terms.shares_results),
     )
-    execute("DELETE FROM meta WHERE key = ?", f"detached:{conversation_id}")
+    execute("DELETE FROM former_sharing WHERE conversation = ?", conversation_id)
     conversations.touch(conversation_id, conversations.get(conversation_id).updated_at)
 
 
@@ -135,9 +154,9 @@ def compare_anew(conversation_id: ConversationId, shared: SharedConversation) ->
     """What the hub has is compared with what is here from the first entry on: it may have been restored from a
     backup."""
     execute(
-        """UPDATE shared_conversation SET incarnation = ?, channel = ?, title = ?, hub_seq = 0, n_pushed = 0
+        """UPDATE shared_conversation SET incarnation = ?, channel = ?, title = ?, hub_seq = 0, n_pushed = ?
         WHERE conversation = ?""",
-        *(shared.incarnation, shared.channel, shared.title, conversation_id),
+        *(shared.incarnation, shared.channel, shared.title, shared.fork_at, conversation_id),
     )
     execute("DELETE FROM shared_entry WHERE conversation = ?", conversation_id)
 
@@ -150,11 +169,10 @@ def digest_of(conversation_id: ConversationId, message_id: int) -> str | None:
 
 
 def intend_purge(conversation_id: ConversationId, start: int, end: int) -> None:
-    """The hub is to purge the messages [start, end) when it is back. A no-op for what is shared no longer."""
+    """The hub is to purge the messages [start, end) when it is back, also when this member is back in the team."""
     execute(
-        """INSERT INTO purge_intent (conversation, start_message_id, end_message_id)
-        SELECT conversation, ?, ? FROM shared_conversation WHERE conversation = ?""",
-        *(start, end, conversation_id),
+        "INSERT INTO purge_intent (conversation, start_message_id, end_message_id) VALUES (?, ?, ?)",
+        *(conversation_id, start, end),
     )
 
 
@@ -166,18 +184,32 @@ def intended_purges(conversation_id: ConversationId) -> list[tuple[int, int, int
     ).fetchall()
 
 
+def awaits_purge(conversation_id: ConversationId) -> bool:
+    """Whether the hub is still to purge messages that the conversation has, also those it was forked with."""
+    owners = {conversation_id, *(owner for owner, _, _ in conversations.lineage(conversation_id))}
+    return any(intended_purges(ConversationId(each)) for each in owners)
+
+
+def conversations_to_purge() -> list[ConversationId]:
+    """The conversations that are shared no longer, with intended purges."""
+    rows = execute("SELECT DISTINCT conversation FROM purge_intent JOIN former_sharing USING (conversation)")
+    return [ConversationId(each) for (each,) in rows]
+
+
 def forget_intent(intent_id: int) -> None:
     execute("DELETE FROM purge_intent WHERE id = ?", intent_id)
 
 
 def detach(conversation_id: ConversationId) -> None:
-    """The conversation is this store's alone from now on. Who wrote its messages stays known."""
+    """The conversation is this store's alone from now on. Who wrote its messages stays known, and so does what the hub
+    is still to purge."""
     execute(
-        """INSERT OR REPLACE INTO meta (key, value)
-        SELECT 'detached:' || conversation, team FROM shared_conversation WHERE conversation = ?""",
+        """INSERT OR REPLACE INTO former_sharing (conversation, hub, member, team, n_messages)
+        SELECT conversation, hub, member, team, next_message_id FROM shared_conversation
+        JOIN conversation ON conversation.id = conversation WHERE conversation = ?""",
         conversation_id,
     )
-    for table in ("shared_conversation", "shared_entry", "purge_intent"):
+    for table in ("shared_conversation", "shared_entry"):
         execute(f"DELETE FROM {table} WHERE conversation = ?", conversation_id)
 
 
@@ -227,6 +259,24 @@ def known(conversation_id: ConversationId) -> frozenset[tuple[str, str]]:
     """(kind, key) of the entries that the hub is known to have and that are no messages."""
     found = execute("SELECT kind, entry_key FROM shared_entry WHERE conversation = ?", conversation_id)
     return frozenset((kind, key) for kind, key in found)
+
+
+def id_of_copy(conversation_id: ConversationId) -> ConversationId:
+    """The id of the copy of the conversation that is being shared: the same until `forget_id_of_copy`."""
+    key = f"copy:{conversation_id}"
+    execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", key, machine.new_id())
+    ((found,),) = execute("SELECT value FROM meta WHERE key = ?", key)
+    return ConversationId(found)
+
+
+def forget_id_of_copy(conversation_id: ConversationId) -> None:
+    execute("DELETE FROM meta WHERE key = ?", f"copy:{conversation_id}")
+
+
+def has_others(conversation_id: ConversationId, member: str) -> bool:
+    """Whether the conversation holds messages of its own that another member said."""
+    found = execute("SELECT 1 FROM message WHERE conversation = ? AND author <> ? LIMIT 1", conversation_id, member)
+    return found.fetchone() is not None
 
 
 def authors(conversation_id: ConversationId, start: int, end: int) -> dict[MessageId, str]:

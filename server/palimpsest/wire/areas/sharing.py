@@ -120,7 +120,7 @@ class ShareResult(Wire):
     """Whether the results of tools are shared (`hub.share_tool_results`)."""
     is_copy: bool
     """Whether a copy is shared and the conversation stays as it is: because something is taken out, or because it is a
-    fork of a conversation that is not shared."""
+    fork of a conversation that is not shared, others wrote in it, or it was shared before."""
     conversation: ConversationInfo | None = None
     """What is shared now. Absent: nothing was shared."""
 

@@ -37,8 +37,8 @@ async def share(scope: Scope, argument: str) -> Reply:
             kinds = [f"- {plain(kind)}: {_in_messages(ids)}" for kind, ids in tried.removals.items()]
             lines.append("A copy is shared, and this conversation stays as it is, because this is taken out before:")
             lines.append("\n".join(kinds))
-        elif plan.is_copy:
-            lines.append("A copy is shared, because this is a fork of a conversation that is not shared.")
+        elif plan.copy_reason is not None:
+            lines.append(f"A copy is shared, and this conversation stays as it is, because {plan.copy_reason}.")
         if not scope.session.settings.hub.share_tool_results:
             lines.append("The results of tools are not shared.")
         elif tried.files:

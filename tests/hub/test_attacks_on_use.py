@@ -1,6 +1,5 @@
-# Attacks on sharing that are not defended against yet, to be run as tests/hub/test_attacks.py. Written by somebody who did not write
-# the sharing; all fail at dad3c19. Each that is mended becomes a test of test_sharing_under_attack.py.
-"""What breaks sharing still, worst first. Each test says the user's harm in one line; each fails."""
+"""Attacks on what can be shared, opened and counted, by somebody who did not write the sharing: each test says the harm
+that it would do."""
 
 from __future__ import annotations
 
@@ -10,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.hub.lab import AT, Lab, TestTeam, message
-from tests.hub.machines import Machine, assert_same, share
-from tests.hub.test_sharing_under_attack import hub_texts, lose, unreachable
+from tests.hub.lab import AT, TestTeam
+from tests.hub.machines import Machine, share
+from tests.hub.test_sharing_under_attack import lose, unreachable
 from tests.services.scripted import Bench, calls, open_bench, says
 
-from palimpsest.domain.errors import HubFailed, HubIsAway, PalimpsestError
-from palimpsest.domain.messages import ConversationId, MessageId, Role, canonical_json
+from palimpsest.domain.errors import HubFailed, HubIsAway
+from palimpsest.domain.messages import ConversationId, MessageId, canonical_json
 from palimpsest.domain.sharing.log import EntryKind, NewEntry, key_of
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.sharing import publication
@@ -27,12 +26,8 @@ from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sharing import unsent
 from palimpsest.storage.sharing.shared import Terms
+from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.migration import set_up
-from palimpsest_hub.records import NewConversation
-
-
-def set_role(team: TestTeam, name: str, role: str) -> None:
-    team.lab.owner.execute("UPDATE hub.membership SET role = %s WHERE member = %s", [role, team.ids[name]])
 
 
 @pytest.fixture
@@ -56,174 +51,6 @@ def assert_all_answered(machine: Machine) -> None:
     seen = machine.bench.provider.seen[-1].messages
     called = [call.call_id for content in seen for call in content.calls]
     assert called == [result.call_id for content in seen for result in content.results] != []
-
-
-# Private words go out
-
-
-async def test_another_team_takes_a_conversation_by_its_id(machines: list[Machine], team: TestTeam, lab: Lab) -> None:
-    """Who knows the id of a conversation that Bob has (a former team-mate) shares an empty one of that id in another
-    team; Bob opens it from the list, and all that he and the first team said is pushed to that team."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    await publication.unshare(ann.sharing, at)
-    await Watch(bob.sharing, 1).look()
-    assert await bob.ask("Alone?", "Alone.") == "committed"
-    other = lab.team(mallory="writer")
-    lab.owner.execute("INSERT INTO hub.membership VALUES (%s, %s, 'writer')", [other.id, team.ids["bob"]])
-    mallory = other.hub("mallory")
-    await mallory.share(other.id, NewConversation(at, "a nice talk", "fake/model", AT))
-    try:
-        await publication.open_shared(bob.sharing, other.id, at)
-        await bob.sharing.reconcile(at)
-    except PalimpsestError:
-        pass
-    texts = "\n".join(each.body or "" for each in await mallory.entries(other.id, at, 0))
-    assert "reeds" not in texts
-    assert "Alone" not in texts
-
-
-async def test_what_was_said_alone_behind_old_digests_goes_out(machines: list[Machine], team: TestTeam) -> None:
-    """Bob leaves the team, talks alone, comes back and opens the conversation: what he said alone is pushed to the team,
-    when nothing was said since it was shared (all digests are of version 1)."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
-    assert await bob.ask("Ann is to be let go?", "Privately, yes.") == "committed"
-    set_role(team, "bob", "writer")
-    await publication.open_shared(bob.sharing, team.id, at)
-    await bob.sharing.reconcile(at)
-    assert "Privately" not in await hub_texts(ann, team, at)
-
-
-async def test_a_place_said_alone_stops_the_conversation(machines: list[Machine], team: TestTeam) -> None:
-    """The same with a path or key in it: the conversation is `Unsound` for Bob from then on, nothing he says is pushed."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
-    assert await bob.ask("Look at /home/bob/heron/a.py", "I did.") == "committed"
-    set_role(team, "bob", "writer")
-    await publication.open_shared(bob.sharing, team.id, at)
-    await bob.sharing.reconcile(at)
-    assert await bob.ask("And now?", "Now.") == "committed"
-    await assert_same(machines, at)
-
-
-# Purged words stay, or come back
-
-
-async def test_a_restored_hub_has_purged_words_again(machines: list[Machine], team: TestTeam) -> None:
-    """A hub restored from a backup older than a purge has the purged words again for good, although every store knows
-    that they were purged: whoever opens the conversation then reads them."""
-    ann, _ = machines
-    at = await share(machines, team)
-    await ann.settle()
-    n_entries = (await ann.sharing.hub.conversation(team.id, at)).head_seq
-    sql = "SELECT seq, body FROM hub.entry WHERE conversation = %s AND body IS NOT NULL"
-    rows = team.lab.owner.execute(sql, [at]).fetchall()
-    await ann.purge(at, 0, 2)
-    await assert_same(machines, at)
-    lose(team, at, n_entries)
-    for seq, body in rows:
-        sql = "UPDATE hub.entry SET body = %s, gone = NULL WHERE conversation = %s AND seq = %s"
-        team.lab.owner.execute(sql, [body, at, seq])
-    set_up(team.lab.admin, is_restored=True)
-    for machine in machines:
-        await Watch(machine.sharing, 1).look()
-        await machine.sharing.reconcile(at)
-    assert "reeds" not in await hub_texts(ann, team, at)
-
-
-async def test_a_purge_that_waits_is_forgotten_with_the_membership(machines: list[Machine], team: TestTeam) -> None:
-    """Bob purges his password while the hub is away, and is out of the team for a moment: the purge is never sent, also
-    not when he is back in it; the hub and his team keep the password."""
-    ann, bob = machines
-    at = await share(machines, team)
-    assert await bob.ask("My password is swordfish", "Noted.") == "committed"
-    await bob.settle()
-    lease = bob.sharing.hub.lease
-    bob.sharing.hub.lease = unreachable  # type: ignore[method-assign, assignment]
-    await bob.purge(at, 2, 4)
-    bob.sharing.hub.lease = lease  # type: ignore[method-assign]
-    set_role(team, "bob", "left")
-    await Watch(bob.sharing, 1).look()
-    set_role(team, "bob", "writer")
-    await publication.open_shared(bob.sharing, team.id, at)
-    await bob.sharing.reconcile(at)
-    assert "swordfish" not in await hub_texts(ann, team, at)
-
-
-async def test_a_purge_in_an_unshared_parent_misses_its_shared_fork(machines: list[Machine], team: TestTeam) -> None:
-    """After /unshare of a conversation whose fork is shared, a purge in it purges here and never tells the hub: the
-    fork's summaries there repeat the purged words, and others keep them."""
-    ann, _ = machines
-    at = ann.bench.conversation_id
-    await ann.ask("The heron is called Xanthippe in src/heron.py, never write Socrates.", "A name. " * 200)
-    for n in range(6):
-        await ann.ask(f"Question {n} about src/pump_{n}.py?", f"The pump_{n} is on. " * 60)
-    await publication.share(ann.sharing, at, team.id)
-    fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
-    ann.bench.conversation_id = fork
-    await ann.ask("In the fork?", "Yes, in it. " * 30)
-    await publication.share(ann.sharing, fork, team.id)
-    await ann.bench.session.conversations.summarize(fork, (MessageId(0), MessageId(14)))
-    await ann.settle()
-    await ann.sharing.reconcile(fork)
-    assert "Xanthippe" in await hub_texts(ann, team, fork)
-    await publication.unshare(ann.sharing, at)
-    await ann.purge(at, 0, 2)
-    await ann.sharing.reconcile(fork)
-    assert "Xanthippe" not in await hub_texts(ann, team, fork)
-
-
-# A member who speaks SQL
-
-
-async def test_a_purge_of_ones_own_result_takes_the_answer_before_it(machines: list[Machine], team: TestTeam) -> None:
-    """A writer pushes a message of the role `tool` behind Ann's newest answer and purges his own message: every store,
-    Ann's too, widens that to the exchange and deletes her answer for good. No right to purge it was ever checked."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    lease = await bob.sharing.hub.lease(team.id, at, "another store", "x")
-    await bob.sharing.hub.push(lease, [message(at, 2, "x", lease.head_digest, Role.TOOL)])
-    await bob.sharing.hub.purge(lease, 2, 3)
-    await bob.sharing.hub.release(lease)
-    await ann.sharing.pull(at)
-    assert (await ann.texts(at))[:2] == ["Where does the heron stand?", "In the reeds."]
-
-
-async def test_a_made_up_format_locks_everybody_out(machines: list[Machine], team: TestTeam) -> None:
-    """A writer pushes nothing with format 2147483647: from then on nobody can write the conversation, and its owner can
-    purge nothing in it ('Install the newest version')."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    lease = await bob.sharing.hub.lease(team.id, at, "another store", "x")
-    await bob.sharing.hub._calls.rows(
-        "SELECT * FROM hub.push(%s, %s, %s, %s, %s, '[]'::jsonb)", team.id, at, lease.store, lease.epoch, 2**31 - 1
-    )
-    await bob.sharing.hub.release(lease)
-    await ann.purge(at, 0, 2)
-
-
-async def test_old_messages_change_their_author_after_a_restore(machines: list[Machine], team: TestTeam) -> None:
-    """After a restore what Ann had said before she shared (version 1) comes back under the name of whoever pushes it
-    first, who may purge it then; `restored_by` is empty. The page promises 'under their names'."""
-    ann, bob = machines
-    await ann.ask("One?", "One.")
-    await ann.ask("Two?", "Two.")
-    at = await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
-    await publication.open_shared(bob.sharing, team.id, at)
-    await ann.settle()
-    lose(team, at, 2)
-    set_up(team.lab.admin, is_restored=True)
-    await bob.sharing.reconcile(at)
-    entries = await ann.sharing.hub.entries(team.id, at, 0)
-    assert {each.author for each in entries if each.message is not None} == {team.ids["ann"]}
 
 
 # Conversations that cannot be shared, opened or continued
@@ -307,8 +134,8 @@ async def test_withheld_results_after_a_restore(
 
 
 async def test_a_lost_answer_to_sharing(machines: list[Machine], team: TestTeam) -> None:
-    """The hub goes away between sharing a copy and its answer: asked again, a second copy is shared; the first one stays
-    offered to all, empty, and its owner's machine has it as a conversation that is not shared."""
+    """The hub goes away between sharing a copy and its answer: asked again, a second copy is shared; the first one
+    stays offered to all, empty, and its owner's machine has it as a conversation that is not shared."""
     ann, _ = machines
     await ann.ask("Look at /home/ann/heron/a.py", "Yes.")
     conversation = ann.sharing.hub.conversation
@@ -324,7 +151,7 @@ async def test_a_refused_share_leaves_copies(machines: list[Machine], team: Test
     """Each try that the hub refuses (a reader's) or does not hear leaves one more copy in the list of conversations."""
     ann, _ = machines
     await ann.ask("Look at /home/ann/heron/a.py", "Yes.")
-    set_role(team, "ann", "reader")
+    team.set_role("ann", "reader")
     for _ in range(2):
         with pytest.raises(HubFailed):
             await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
@@ -357,8 +184,8 @@ async def test_a_cancel_while_the_hub_grants_the_lease(machines: list[Machine], 
 
 @pytest.mark.parametrize("who", [0, 1])
 async def test_a_shared_fork_without_messages_of_its_own(machines: list[Machine], team: TestTeam, who: int) -> None:
-    """A shared fork counts all that it inherited as unsent, for ever, on every machine; so each look of each machine takes
-    the hub's lease of it, and disturbs who wants to write."""
+    """A shared fork counts all that it inherited as unsent, for ever, on every machine; so each look of each machine
+    takes the hub's lease of it, and disturbs who wants to write."""
     ann, bob = machines
     at = await share(machines, team)
     fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
@@ -370,7 +197,9 @@ async def test_a_shared_fork_without_messages_of_its_own(machines: list[Machine]
     assert not await machine.sharing.has_unpushed(fork)
 
 
-async def test_the_dry_run_names_what_is_taken_out_of_a_forks_beginning(machines: list[Machine], team: TestTeam) -> None:
+async def test_the_dry_run_names_what_is_taken_out_of_a_forks_beginning(
+    machines: list[Machine], team: TestTeam
+) -> None:
     """A fork of a conversation that is not shared goes out as a whole copy; the dry run looks only at the fork's own
     messages, so the keys and paths in the rest are not named."""
     ann, _ = machines
@@ -388,7 +217,7 @@ async def test_the_dry_run_counts_bytes(machines: list[Machine], team: TestTeam)
     found = await dry_run(ann.sharing, ann.bench.conversation_id, team.id)
     await publication.share(ann.sharing, ann.bench.conversation_id, team.id)
     sent = await ann.sharing.hub.entries(team.id, ann.bench.conversation_id, 0)
-    assert found.plan.n_bytes >= 0.9 * sum(len((each.body or "").encode()) for each in sent if each.message is not None)
+    assert found.n_bytes >= 0.9 * sum(len((each.body or "").encode()) for each in sent if each.message is not None)
 
 
 async def test_the_dry_run_without_results(
@@ -398,7 +227,7 @@ async def test_the_dry_run_without_results(
     bench, sharing = withholding
     bench.provider.replies += [calls(("1", "look", "{}")), says("Found.")]
     assert await bench.ask("Which port?") == "committed"
-    assert (await dry_run(sharing, bench.conversation_id, team.id)).plan.n_bytes < 9000
+    assert (await dry_run(sharing, bench.conversation_id, team.id)).n_bytes < 9000
 
 
 # Hostile text, small
@@ -410,7 +239,8 @@ async def test_a_hostile_title_has_no_end(machines: list[Machine], team: TestTea
     at = await share(machines, team)
     await ann.settle()
     lease = await bob.sharing.hub.lease(team.id, at, "another store", "x")
-    await bob.sharing.hub.push(lease, [NewEntry(EntryKind.TITLE, "k", "t" * 500_000)])
+    with pytest.raises(HubRefused, match="300 characters"):
+        await bob.sharing.hub.push(lease, [NewEntry(EntryKind.TITLE, "k", "t" * 500_000)])
     await bob.sharing.hub.release(lease)
     await ann.sharing.pull(at)
     assert len((await ann.bench.store.read(conversations.get, at)).title) <= 300
