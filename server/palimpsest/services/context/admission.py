@@ -53,7 +53,7 @@ class Admission:
         could make room for it, with no target of the user's: then nothing is stored, and the text stays with the
         editor."""
         accepted = await self.contexts.accept(state, [content])
-        trial = await self.try_out(state, content, frame)
+        trial = await self.try_out(state, accepted.contents[0], frame)
         trial.fitting.check()
         return accepted, Beside(frame, trial.rules.basis.commands)
 

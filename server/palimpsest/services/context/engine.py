@@ -262,7 +262,9 @@ class ContextEngine:
         self._written.pop(conversation_id, None)
 
     async def accept(self, state: ContextState, contents: Sequence[Content]) -> Accepted:
-        """Counts messages that are about to be stored and decides which of them are too large to be sent whole."""
+        """Counts messages that are about to be stored, as they will be stored, and decides which of them are too large
+        to be sent whole."""
+        contents = await self.store.read(message_log.cleaned, state.id, contents)
         return await accept(self.settings, state, contents)
 
     def appended(self, state: ContextState, stored: Sequence[StoredMessage], accepted: Accepted) -> None:

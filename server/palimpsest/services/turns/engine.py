@@ -133,7 +133,7 @@ class TurnEngine:
                 accepted, beside = await Admission(self.contexts).check(state, content, frame)
                 await self.contexts.leases.settle(conversation_id)
                 with contextlib.suppress(conversations.Switched):  # it is checked again, for the new model or layout
-                    request = TurnRequest(request_id, content, accepted.counts)
+                    request = TurnRequest(request_id, accepted.contents[0], accepted.counts)
                     admission = await self.store.run(self._admit, state.record, request, new, held.mine)
                     break
             turn, lease = admission.turn, admission.lease

@@ -255,15 +255,14 @@ class TurnRun:
     async def _commit(self, context: WritableContext, step: _Step, ending: Ending, turn_end: TurnEnd | None) -> None:
         """Commit the step's messages, in one transaction."""
         contexts, state = self.services.contexts, context.state
-        contents: Sequence[Content] = to_messages(step.journal.events, ending)
-        accepted = await contexts.accept(state, contents)
+        accepted = await contexts.accept(state, to_messages(step.journal.events, ending))
 
         def write() -> list[StoredMessage]:
             return turns.commit_step(
                 self.lease,
                 self.turn.id,
                 step.journal.step_id,
-                StepMessages(contents, accepted.counts, accepted.previews, state.cut.version),
+                StepMessages(accepted.contents, accepted.counts, accepted.previews, state.cut.version),
                 StepEnd(ending, step.usage, turn_end),
                 utc_now(),
             )

@@ -33,7 +33,7 @@ def append_many(conversation_id: ConversationId, contents: Sequence[Content], no
     """As `append`, for more messages than one transaction should index: pending work makes them findable piece by
     piece."""
     tail = _tail(conversation_id)
-    messages = _chained(tail, _cleaned(conversation_id, contents), now, None)
+    messages = _chained(tail, cleaned(conversation_id, contents), now, None)
     execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
     pending_work.index(conversation_id, tail.next_id + len(messages))
     _extend(tail, messages, now)
@@ -51,7 +51,7 @@ def append(
     """Stores messages at the end of the conversation, chained to the last one, and returns them as they are stored: of
     a shared conversation they are cleaned. The ids have no gap. Raises NotFound."""
     tail = _tail(conversation_id)
-    messages = _chained(tail, _cleaned(conversation_id, contents), now, turn_id)
+    messages = _chained(tail, cleaned(conversation_id, contents), now, turn_id)
     added: list[passages.Added] = []
     for message, own in messages:
         row_id = execute(_APPEND, *_columns(message, own, step_id)).lastrowid or 0
@@ -71,7 +71,8 @@ def cleaner_of(conversation_id: ConversationId) -> Cleaner:
     return Cleaner.idle() if row is None else Cleaner(*row)
 
 
-def _cleaned(conversation_id: ConversationId, contents: Sequence[Content]) -> list[Content]:
+def cleaned(conversation_id: ConversationId, contents: Sequence[Content]) -> list[Content]:
+    """Messages as they will be stored."""
     cleaner = cleaner_of(conversation_id)
     return [cleaner.content(content) for content in contents]
 
