@@ -125,7 +125,10 @@ async def test_a_change_of_the_place_is_a_diagnostic_until_the_fact_is_verified(
         facts = await client.result("palimpsest/facts/list", {"stale": True})
         assert [fact["id"] for fact in facts["facts"]] == [fact_id]
         assert (facts["open"], facts["stale"]) == (1, 1)
-        assert facts["facts"][0]["sources"][0]["condition"] == "changed"
+        (source,) = facts["facts"][0]["sources"]
+        assert source["condition"] == "changed"
+        assert "was" not in source, "the first line, which is stored, stands there yet"
+        assert (source["now"], source["nowLine"]) == ("return round(net * (1 + RATE), 2)", 8)
         actions = await session.actions()
         verified = await session.do(actions["palimpsest.fact.verify"])
         assert (verified["isStale"], verified["verifiedAt"] is not None) == (False, True)
@@ -179,6 +182,13 @@ async def test_a_diagnostic_says_what_was_there_and_what_is(
         (item,) = await session.pulled_until(1)
         assert item["message"].startswith(event), item["message"]
         assert item["message"].endswith("Is this still true? Tax is 19 %.")
+        (source,) = (await client.result("palimpsest/facts/list", {}))["facts"][0]["sources"]
+        if source["condition"] == "fresh":
+            assert is_open, "only an unsaved text may be ahead of the store"
+            return
+        told = [source[key] for key in ("was", "now") if source.get(key)]
+        assert all(f"`{line[:20]}" in item["message"] for line in told)
+        assert bool(told) == ("`" in item["message"])
 
 
 async def test_an_unsaved_edit_counts_while_it_stands_and_undoing_it_clears(tmp_path: Path, folder: Path) -> None:

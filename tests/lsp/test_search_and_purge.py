@@ -55,6 +55,10 @@ async def test_a_purge_is_confirmed_and_then_complete(tmp_path: Path, folder: Pa
         assert refused["error"]["data"]["kind"] == "invalid_request"
         assert "messages 2 to 3" in refused["error"]["message"]
         assert SECRET.decode() not in refused["error"]["message"]
+        plan = await ed.client.result(f"{PURGE}/plan", params)
+        assert (plan["messages"], plan["messageCount"], plan["alsoPurged"]) == ({"start": 2, "end": 4}, 2, [])
+        assert (plan["summaryCount"], plan["factCount"]) == (0, 0)
+        assert files_with(tmp_path / "data", SECRET), "a plan deletes nothing"
         done = await ed.client.result(PURGE, params | {"confirm": True})
         assert (done["purged"], done["messageCount"], done["alsoPurged"]) == ({"start": 2, "end": 4}, 2, [])
         assert done["usage"]["messageCount"] == 2

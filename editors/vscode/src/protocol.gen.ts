@@ -781,6 +781,14 @@ export interface ContextSegment {
     messages?: MessageRange;
     /** The id of a `summary`. */
     summaryId?: number;
+    /** For a `message` or a `preview`: who wrote it. */
+    role?: MessageRole;
+    /** Its first words, on one line of at most 200 characters; for `tools` the names of all tools. Absent: there are none to show. */
+    excerpt?: string;
+    /** For `tools` and `pins`: how many there are. */
+    itemCount?: number;
+    /** For a `summary` or a `preview` of the next request: the tokens of the messages that it represents. */
+    originalTokens?: number;
 }
 
 /** A message or a fact that is told. Exactly one of the two ids is there. */
@@ -889,6 +897,30 @@ export interface SummaryParams {
     summaryId: number;
 }
 
+/** A summary in the context of a conversation. */
+export interface SummaryInfo {
+    /** Its id. */
+    summaryId: number;
+    /** The messages that it represents. */
+    messages: MessageRange;
+    /** Its tokens. */
+    tokens: number;
+    /** The tokens of the messages that it represents. */
+    originalTokens: number;
+    /** How it was written: `extractive`, `llm` or `hybrid`. */
+    kind: string;
+    /** What it says, in Markdown, without the standing rules. */
+    text: string;
+    /** When it was written. */
+    createdAt: string;
+}
+
+/** The summaries in the context of a conversation. */
+export interface ListSummariesResult {
+    /** The one of the oldest messages first. */
+    summaries: Array<SummaryInfo>;
+}
+
 /** The effect of a change of the context. No message and no summary was deleted. */
 export interface CompactionResult {
     /** Tokens of the context before. */
@@ -945,6 +977,20 @@ export interface ContextMoment {
     cause?: string;
     /** For a change: the tokens of the context before it. */
     tokensBefore?: number;
+    /** For a request: those of its tokens that the service read from its cache. Absent: the service did not say. */
+    cachedTokens?: number;
+}
+
+/** The tokens of all requests of a conversation that their services counted. */
+export interface SentTokens {
+    /** How many requests were counted. */
+    requestCount: number;
+    /** The tokens that were sent, cached or not. */
+    inputTokens: number;
+    /** Those that the services read from their caches. */
+    cachedTokens: number;
+    /** The tokens that the models wrote. */
+    outputTokens: number;
 }
 
 /** The tokens that were saved, and what that cost. */
@@ -959,6 +1005,8 @@ export interface StatsResult {
     summaries: Array<SummaryCost>;
     /** The newest 200 requests and changes, oldest first. */
     moments: Array<ContextMoment>;
+    /** What the requests took. Absent: no service has counted one. */
+    sent?: SentTokens;
 }
 
 /** A request that was sent. */
@@ -1193,6 +1241,12 @@ export interface FactSource {
     endLine?: number;
     /** The function, class or heading that the fact is about. */
     symbol?: string;
+    /** For a `changed` or `missing` place: a line of it that is no longer there, without its indentation. Absent: it is not known. */
+    was?: string;
+    /** For a `changed` place: the line that is there now, without its indentation. Absent: there is none. */
+    now?: string;
+    /** The number of that line, counted from 0. */
+    nowLine?: number;
 }
 
 /** A fact. */
@@ -1953,6 +2007,28 @@ export interface PurgeResult {
     isPending?: boolean;
 }
 
+/** Messages that may be purged. */
+export interface PurgePlanParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The messages, widened to whole exchanges. Absent: the whole conversation; for a fork, all messages since the fork. */
+    range?: MessageRange;
+}
+
+/** What a purge would delete. */
+export interface PurgePlan {
+    /** The range of the messages. */
+    messages: MessageRange;
+    /** How many of them still have their content. */
+    messageCount: number;
+    /** How many summaries would go with them. */
+    summaryCount: number;
+    /** How many facts would go with them. */
+    factCount: number;
+    /** Other conversations that have the same messages and would lose them. */
+    alsoPurged: Array<string>;
+}
+
 /** Which folder's way to the hub. */
 export interface HubStatusParams {
     /** URI of the workspace folder. Absent: the only or first folder. */
@@ -2249,6 +2325,9 @@ export const StatsRequest = new lc.RequestType<ConversationParams, StatsResult, 
 /** Summarize older messages now. */
 export const SummarizeRequest = new lc.RequestType<SummarizeParams, SummarizeResult, void>("palimpsest/summarize");
 
+/** List the summaries in the context of a conversation, with what they say. */
+export const SummaryListRequest = new lc.RequestType<ConversationParams, ListSummariesResult, void>("palimpsest/summary/list");
+
 /** Replace a summary in the context by what it was made of: other summaries, or the original messages. */
 export const SummaryExpandRequest = new lc.RequestType<SummaryParams, CompactionResult, void>("palimpsest/summary/expand");
 
@@ -2353,6 +2432,9 @@ export const ConversationImportRequest = new lc.RequestType<ImportParams, Import
 
 /** Delete messages or a whole conversation for good: content, previews, summaries and search entries. */
 export const ConversationPurgeRequest = new lc.RequestType<PurgeParams, PurgeResult, void>("palimpsest/conversation/purge");
+
+/** Tell what a purge would delete. Deletes nothing. */
+export const ConversationPurgePlanRequest = new lc.RequestType<PurgePlanParams, PurgePlan, void>("palimpsest/conversation/purge/plan");
 
 /** Tell how a folder's way to the hub is. */
 export const HubStatusRequest = new lc.RequestType<HubStatusParams, HubStatus, void>("palimpsest/hub/status");

@@ -204,6 +204,10 @@ export const plan = shape<p.PrepareContextResult>()(
                 isInPrefix: v.boolean(),
                 messages: v.exactOptional(range),
                 summaryId: v.exactOptional(count),
+                role: v.exactOptional(role),
+                excerpt: v.exactOptional(text),
+                itemCount: v.exactOptional(count),
+                originalTokens: v.exactOptional(count),
             }),
         ),
         wouldSummarize: v.array(range),
@@ -224,8 +228,53 @@ export const stats = shape<p.StatsResult>()(
         compactions: v.array(v.object({ cause: text, count })),
         durationMs: count,
         summaries: v.array(v.object({ kind: text, count, inputTokens: count, outputTokens: count, durationMs: count })),
-        moments: v.array(v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count) })),
+        moments: v.array(
+            v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count), cachedTokens: v.exactOptional(count) }),
+        ),
+        sent: v.exactOptional(v.object({ requestCount: count, inputTokens: count, cachedTokens: count, outputTokens: count })),
     }),
+);
+
+export const summary = shape<p.SummaryInfo>()(
+    v.object({ summaryId: count, messages: range, tokens: count, originalTokens: count, kind: text, text, createdAt: text }),
+);
+
+export const fact = shape<p.FactInfo>()(
+    v.object({
+        id: count,
+        factType: v.picklist(["entity", "decision", "constraint", "codeState", "pinned"]),
+        content: text,
+        entities: v.array(text),
+        sources: v.array(
+            v.object({
+                uri: text,
+                path: text,
+                condition: v.picklist(["fresh", "moved", "changed", "missing"]),
+                startLine: v.exactOptional(count),
+                endLine: v.exactOptional(count),
+                symbol: v.exactOptional(text),
+                was: v.exactOptional(text),
+                now: v.exactOptional(text),
+                nowLine: v.exactOptional(count),
+            }),
+        ),
+        isStale: v.boolean(),
+        turnNumber: count,
+        createdAt: text,
+        uses: count,
+        shared: v.boolean(),
+        conversationId: v.exactOptional(text),
+        messageId: v.exactOptional(count),
+        quote: v.exactOptional(text),
+        closedAt: v.exactOptional(text),
+        supersededBy: v.exactOptional(count),
+        verifiedAt: v.exactOptional(text),
+        author: v.exactOptional(text),
+    }),
+);
+
+export const purgePlan = shape<p.PurgePlan>()(
+    v.object({ messages: range, messageCount: count, summaryCount: count, factCount: count, alsoPurged: v.array(text) }),
 );
 
 export const hubStatus = shape<p.HubStatus>()(

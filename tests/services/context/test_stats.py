@@ -105,7 +105,8 @@ async def test_a_conversation_that_was_never_compacted_has_only_its_requests_to_
     await b.ask("Hello")
     found = await stats_of(b)
     (request,) = found.moments
-    assert found == ContextStats((), (), 0, (), (request,))
+    assert found == ContextStats((), (), 0, (), (request,), found.sent)
+    assert (found.sent.n_requests, request.cached_tokens) == (0, None), "its service has not counted it"
     assert request.cause is None
 
 

@@ -470,6 +470,10 @@
 ---@field isInPrefix boolean Whether the previous request of this conversation has the segment in the same place.
 ---@field messages? palimpsest.MessageRange The messages that the segment represents.
 ---@field summaryId? integer The id of a `summary`.
+---@field role? palimpsest.MessageRole For a `message` or a `preview`: who wrote it.
+---@field excerpt? string Its first words, on one line of at most 200 characters; for `tools` the names of all tools. Absent: there are none to show.
+---@field itemCount? integer For `tools` and `pins`: how many there are.
+---@field originalTokens? integer For a `summary` or a `preview` of the next request: the tokens of the messages that it represents.
 
 --- A message or a fact that is told. Exactly one of the two ids is there.
 ---@class palimpsest.RecallTaken
@@ -531,6 +535,20 @@
 ---@field conversationId string The conversation.
 ---@field summaryId integer The summary.
 
+--- A summary in the context of a conversation.
+---@class palimpsest.SummaryInfo
+---@field summaryId integer Its id.
+---@field messages palimpsest.MessageRange The messages that it represents.
+---@field tokens integer Its tokens.
+---@field originalTokens integer The tokens of the messages that it represents.
+---@field kind string How it was written: `extractive`, `llm` or `hybrid`.
+---@field text string What it says, in Markdown, without the standing rules.
+---@field createdAt string When it was written.
+
+--- The summaries in the context of a conversation.
+---@class palimpsest.ListSummariesResult
+---@field summaries palimpsest.SummaryInfo[] The one of the oldest messages first.
+
 --- The effect of a change of the context. No message and no summary was deleted.
 ---@class palimpsest.CompactionResult
 ---@field tokensBefore integer Tokens of the context before.
@@ -564,6 +582,14 @@
 ---@field tokens integer For a request: its tokens as the service counted them, or else the estimate. For a change: the tokens of the context after it.
 ---@field cause? string The cause of the change, as in a context event. Absent for a request.
 ---@field tokensBefore? integer For a change: the tokens of the context before it.
+---@field cachedTokens? integer For a request: those of its tokens that the service read from its cache. Absent: the service did not say.
+
+--- The tokens of all requests of a conversation that their services counted.
+---@class palimpsest.SentTokens
+---@field requestCount integer How many requests were counted.
+---@field inputTokens integer The tokens that were sent, cached or not.
+---@field cachedTokens integer Those that the services read from their caches.
+---@field outputTokens integer The tokens that the models wrote.
 
 --- The tokens that were saved, and what that cost.
 ---@class palimpsest.StatsResult
@@ -572,6 +598,7 @@
 ---@field durationMs integer The time for all changes of the context, in milliseconds.
 ---@field summaries palimpsest.SummaryCost[] One for each kind.
 ---@field moments palimpsest.ContextMoment[] The newest 200 requests and changes, oldest first.
+---@field sent? palimpsest.SentTokens What the requests took. Absent: no service has counted one.
 
 --- A request that was sent.
 ---@class palimpsest.ContextAtParams
@@ -703,6 +730,9 @@
 ---@field startLine? integer The first line, counted from 0. Absent: the whole file.
 ---@field endLine? integer The last line, counted from 0.
 ---@field symbol? string The function, class or heading that the fact is about.
+---@field was? string For a `changed` or `missing` place: a line of it that is no longer there, without its indentation. Absent: it is not known.
+---@field now? string For a `changed` place: the line that is there now, without its indentation. Absent: there is none.
+---@field nowLine? integer The number of that line, counted from 0.
 
 --- A fact.
 ---@class palimpsest.FactInfo
@@ -1150,6 +1180,19 @@
 ---@field stores? palimpsest.StoreInfo[] For a shared conversation: the stores that have it. Absent also when the hub could not be asked.
 ---@field isPending? boolean True when the hub could not be asked: it and the other stores purge when it is back. Absent otherwise.
 
+--- Messages that may be purged.
+---@class palimpsest.PurgePlanParams
+---@field conversationId string The conversation.
+---@field range? palimpsest.MessageRange The messages, widened to whole exchanges. Absent: the whole conversation; for a fork, all messages since the fork.
+
+--- What a purge would delete.
+---@class palimpsest.PurgePlan
+---@field messages palimpsest.MessageRange The range of the messages.
+---@field messageCount integer How many of them still have their content.
+---@field summaryCount integer How many summaries would go with them.
+---@field factCount integer How many facts would go with them.
+---@field alsoPurged string[] Other conversations that have the same messages and would lose them.
+
 --- Which folder's way to the hub.
 ---@class palimpsest.HubStatusParams
 ---@field folder? string URI of the workspace folder. Absent: the only or first folder.
@@ -1333,6 +1376,8 @@ return {
     StatsRequest = "palimpsest/stats",
     --- Summarize older messages now.
     SummarizeRequest = "palimpsest/summarize",
+    --- List the summaries in the context of a conversation, with what they say.
+    SummaryListRequest = "palimpsest/summary/list",
     --- Replace a summary in the context by what it was made of: other summaries, or the original messages.
     SummaryExpandRequest = "palimpsest/summary/expand",
     --- Write a summary again.
@@ -1403,6 +1448,8 @@ return {
     ConversationImportRequest = "palimpsest/conversation/import",
     --- Delete messages or a whole conversation for good: content, previews, summaries and search entries.
     ConversationPurgeRequest = "palimpsest/conversation/purge",
+    --- Tell what a purge would delete. Deletes nothing.
+    ConversationPurgePlanRequest = "palimpsest/conversation/purge/plan",
     --- Tell how a folder's way to the hub is.
     HubStatusRequest = "palimpsest/hub/status",
     --- Share a conversation with a team, or say what that would do.

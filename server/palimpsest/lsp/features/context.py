@@ -1,21 +1,24 @@
-"""`prepareContext`, `context/at`, `summarize`, `usage`, `stats`."""
+"""`prepareContext`, `context/at`, `summarize`, `summary/list`, `usage`, `stats`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from palimpsest.domain.context import recall_report
+from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.tokens import Certainty, Estimator
 from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.tools import ToolSchema
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.progress import SummaryProgress
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_context_status, to_sent_message, to_usage
 from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.context import reports as context_reports
-from palimpsest.services.context.page import Reader, context_page
+from palimpsest.services.context.excerpts import excerpts_of
+from palimpsest.services.context.page import Reader, context_page, summary_text
 from palimpsest.services.context.past_requests import past_request
 from palimpsest.services.context.reports import Plan, explain, usage_status
 from palimpsest.wire.areas.context import (
@@ -25,18 +28,22 @@ from palimpsest.wire.areas.context import (
     ContextMoment,
     ContextSegment,
     LeftOutBecause,
+    ListSummariesResult,
     PrepareContextParams,
     PrepareContextResult,
     RecallLeftOut,
     RecallReport,
     RecallTaken,
+    SentTokens,
     SentTool,
     StatsResult,
     StrategyStats,
     SummarizeParams,
     SummarizeResult,
     SummaryCost,
+    SummaryInfo,
 )
+from palimpsest.wire.areas.conversations import MessageRole
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
 from palimpsest.wire.areas.usage import ContextUsage, Counting
 
@@ -63,7 +70,7 @@ async def context_at(ls: PalimpsestServer, params: ContextAtParams) -> ContextAt
         tools=[SentTool(**tool.to_json()) for tool in context.tools],
         tool_choice=context.tool_choice,
         messages=[to_sent_message(content) for content in context.messages],
-        segments=_to_segments(context.segments, past.certainty),
+        segments=_to_segments(context.system, context.tools, context.segments, past.certainty, {}),
         used_tokens=context.estimated_tokens,
         upper_tokens=context.upper_tokens,
         limit_tokens=context.limit_tokens,
@@ -113,13 +120,25 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
             for each in found.summaries
         ],
         moments=[
-            ContextMoment(each.at, each.tokens, None if each.cause is None else each.cause.value, each.tokens_before)
+            ContextMoment(
+                each.at,
+                each.tokens,
+                None if each.cause is None else each.cause.value,
+                each.tokens_before,
+                each.cached_tokens,
+            )
             for each in found.moments
         ],
+        sent=None
+        if found.sent.n_requests == 0
+        else SentTokens(
+            found.sent.n_requests, found.sent.input_tokens, found.sent.cached_tokens, found.sent.output_tokens
+        ),
     )
 
 
 def _to_result(plan: Plan, page: str | None) -> PrepareContextResult:
+    frame = plan.state.frame
     needed = plan.problem if isinstance(plan.problem, SummarizationNeeded) else None
     too_large = plan.problem if isinstance(plan.problem, RecentMessagesTooLarge) else None
     return PrepareContextResult(
@@ -128,7 +147,7 @@ def _to_result(plan: Plan, page: str | None) -> PrepareContextResult:
         used_tokens=plan.used_tokens,
         upper_tokens=plan.upper_tokens,
         limit_tokens=plan.limit_tokens,
-        segments=_to_segments(plan.segments, plan.certainty),
+        segments=_to_segments(frame.system, frame.tools, plan.segments, plan.certainty, plan.original_tokens),
         would_summarize=[MessageRange(start, end) for start, end in plan.would_summarize],
         excess_tokens=None if needed is None else needed.excess_tokens,
         message_ids=None if needed is None else list(needed.messages_to_summarize),
@@ -161,7 +180,13 @@ def _to_report(report: recall_report.RecallReport | None, estimator: Estimator) 
     )
 
 
-def _to_segments(segments: Sequence[Segment], certainty: Certainty) -> list[ContextSegment]:
+def _to_segments(
+    system: str,
+    tools: Sequence[ToolSchema],
+    segments: Sequence[Segment],
+    certainty: Certainty,
+    original_tokens: Mapping[MessageId, int],
+) -> list[ContextSegment]:
     return [
         ContextSegment(
             type=segment.type,
@@ -171,6 +196,38 @@ def _to_segments(segments: Sequence[Segment], certainty: Certainty) -> list[Cont
             is_in_prefix=segment.is_in_prefix,
             messages=None if segment.message_ids is None else MessageRange(*segment.message_ids),
             summary_id=segment.summary_id,
+            role=None if excerpt.role is None else MessageRole(excerpt.role.value),
+            excerpt=excerpt.text or None,
+            item_count=excerpt.n_items,
+            original_tokens=_original(segment, original_tokens),
         )
-        for segment in segments
+        for segment, excerpt in zip(segments, excerpts_of(system, tools, segments), strict=True)
     ]
+
+
+def _original(segment: Segment, original_tokens: Mapping[MessageId, int]) -> int | None:
+    if segment.type not in ("summary", "preview") or segment.message_ids is None:
+        return None
+    return original_tokens.get(segment.message_ids[0])
+
+
+async def list_summaries(ls: PalimpsestServer, params: ConversationParams) -> ListSummariesResult:
+    session = await ls.session_of(params.conversation_id)
+    state = await session.contexts.state(ConversationId(params.conversation_id))
+    part = state.cut.estimator.part
+    return ListSummariesResult(
+        [
+            SummaryInfo(
+                summary.id,
+                MessageRange(summary.start, summary.end),
+                part(piece.tokens),
+                part(summary.original_tokens),
+                summary.kind,
+                summary_text(summary, Reader(plain)),
+                summary.created_at,
+            )
+            for piece in state.pieces
+            if isinstance(piece, SummaryPiece)
+            for summary in (piece.summary,)
+        ]
+    )

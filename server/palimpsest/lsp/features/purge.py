@@ -1,4 +1,4 @@
-"""`conversation/purge`."""
+"""`conversation/purge`, `conversation/purge/plan`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from palimpsest.services.context.reports import usage_status
 from palimpsest.services.conversation.purge import Purging, set_aside
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.wire.areas.places import MessageRange
-from palimpsest.wire.areas.purge import PurgeParams, PurgeResult
+from palimpsest.wire.areas.purge import PurgeParams, PurgePlan, PurgePlanParams, PurgeResult
 
 if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest.services.sharing.readers import Readers
@@ -36,6 +36,13 @@ async def purge(ls: PalimpsestServer, params: PurgeParams) -> PurgeResult:
         None if reached is None else to_stores(reached),
         True if reached is None and await _is_shared(session, conversation_id) else None,
     )
+
+
+async def plan(ls: PalimpsestServer, params: PurgePlanParams) -> PurgePlan:
+    _, purging, wanted = await _purging(ls, params)
+    scope = await purging.scope_of(ConversationId(params.conversation_id), wanted)
+    messages = MessageRange(scope.start, scope.end)
+    return PurgePlan(messages, scope.n_contents, scope.n_summaries, scope.n_facts, list(scope.others))
 
 
 async def _reached(session: FolderSession, conversation_id: ConversationId) -> Readers | None:
@@ -62,7 +69,7 @@ async def what_would_go(ls: PalimpsestServer, params: PurgeParams) -> str:
 
 
 async def _purging(
-    ls: PalimpsestServer, params: PurgeParams
+    ls: PalimpsestServer, params: PurgeParams | PurgePlanParams
 ) -> tuple[FolderSession, Purging, tuple[MessageId, MessageId] | None]:
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))

@@ -14,6 +14,7 @@ from palimpsest.domain.context.recall_report import Found, LeftOutBecause, Recal
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.rules.standing import HEAD as RULES_HEAD
+from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role
 from palimpsest.services.context.state import ContextState
 from palimpsest.wording import counted
@@ -58,11 +59,25 @@ def context_page(state: ContextState, reader: Reader) -> str:
     return "\n\n".join(section for section in sections if section)
 
 
+def summary_text(summary: Summary, reader: Reader) -> str:
+    """What one summary says, without the standing rules and without a heading."""
+    return "\n".join(_summary_lines(summary, reader)).strip("\n")
+
+
+def in_short(content: Content) -> str:
+    """A message as one line of at most 200 characters."""
+    return clip(_joined(_parts(content)))
+
+
+def _summary_lines(summary: Summary, reader: Reader) -> list[str]:
+    _, text = split_standing_rules(summary.text)
+    return [_line(line, reader) for line in text.strip("\n").split("\n")]
+
+
 def summary_page(piece: SummaryPiece, reader: Reader) -> str:
     """What one summary says, without the standing rules."""
     summary = piece.summary
-    _, text = split_standing_rules(summary.text)
-    lines = [_line(line, reader) for line in text.strip("\n").split("\n")]
+    lines = _summary_lines(summary, reader)
     n_more = 0 if reader.most_lines is None else len(lines) - reader.most_lines
     if n_more > 0:
         lines = [*lines[:-n_more], "", f"… {counted(n_more, 'more line')}"]
@@ -130,7 +145,7 @@ def _messages(lives: list[MessagePiece], reader: Reader) -> list[str]:
 def _message(piece: MessagePiece) -> str:
     content = piece.message.content
     shortened = "" if piece.preview is None else " (shortened)"
-    return f"[{piece.message.id}] {_ROLES[content.role]}{shortened}: {_clip(_joined(_parts(content)))}"
+    return f"[{piece.message.id}] {_ROLES[content.role]}{shortened}: {in_short(content)}"
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -154,7 +169,8 @@ def _parts(content: Content) -> Iterator[str]:
         yield f"{result.name} {'failed' if result.is_error else 'answered'}: {result.text}"
 
 
-def _clip(text: str) -> str:
+def clip(text: str) -> str:
+    """The beginning of a text, as one line of at most 200 characters."""
     line = " ".join(text[: 4 * _MESSAGE_CHARS].split())
     return line if len(line) <= _MESSAGE_CHARS and len(text) <= 4 * _MESSAGE_CHARS else f"{line[: _MESSAGE_CHARS - 1]}…"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,7 +24,7 @@ from palimpsest.services.context.rules import front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import statistics
-from palimpsest.storage.context.statistics import ContextMoment, SummaryCost
+from palimpsest.storage.context.statistics import ContextMoment, SentTokens, SummaryCost
 
 _MOST_MOMENTS: Final = 200
 _KINDS: Final = {"summary": "summaries", "message": "messages", "preview": "previews", "injection": "injections"}
@@ -65,6 +66,8 @@ class Plan:
     """The reason why the request could not be sent; None when it could."""
     state: ContextState
     """The context that the request would be made of."""
+    original_tokens: Mapping[MessageId, int]
+    """The tokens of what each summary and each preview represents, by the first message of it."""
     recall: RecallReport | None
     """What the turn would be told of earlier messages and facts, as the context is now, or was told where there is no
     message; None where nothing is recalled. Its tokens are not among `used_tokens` of a dry run with a message."""
@@ -95,6 +98,8 @@ class ContextStats:
     """By kind."""
     moments: tuple[ContextMoment, ...]
     """The newest requests and compactions, oldest first."""
+    sent: SentTokens
+    """The tokens of all requests."""
 
 
 async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
@@ -142,9 +147,19 @@ async def explain(
         would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
         state=dry,
+        original_tokens=_original_tokens(dry),
         recall=state.report_of(state.recalled) if text is None else await _would_recall(engine, recall, tried),
         note=state.report_of(state.noted) if text is None else None,
     )
+
+
+def _original_tokens(state: ContextState) -> dict[MessageId, int]:
+    part = state.cut.estimator.part
+    return {
+        piece.start: part(piece.summary.original_tokens if isinstance(piece, SummaryPiece) else piece.original_tokens)
+        for piece in state.pieces
+        if isinstance(piece, SummaryPiece) or piece.preview is not None
+    }
 
 
 async def _would_recall(engine: ContextEngine, recall: Recall | None, tried: ContextState) -> RecallReport | None:
@@ -172,6 +187,7 @@ async def stats(engine: ContextEngine, conversation_id: ConversationId) -> Conte
         sum(report.duration_ms for _, report in compactions),
         tuple(await engine.store.read(statistics.summary_costs, conversation_id)),
         tuple(await engine.store.read(statistics.moments, conversation_id, _MOST_MOMENTS)),
+        await engine.store.read(statistics.sent_tokens, conversation_id),
     )
 
 

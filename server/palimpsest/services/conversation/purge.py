@@ -55,7 +55,11 @@ class Purging:
 
     async def what_would_go(self, conversation_id: ConversationId, wanted: Range) -> str:
         """The effect of a purge, as a sentence for people."""
-        return _what_would_go(await self.contexts.store.read(purging.find_scope, conversation_id, wanted))
+        return _what_would_go(await self.scope_of(conversation_id, wanted))
+
+    async def scope_of(self, conversation_id: ConversationId, wanted: Range) -> Scope:
+        """The extent of a purge. Raises NotFound, or InvalidRequest for a range that does not exist."""
+        return await self.contexts.store.read(purging.find_scope, conversation_id, wanted)
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store

@@ -48,24 +48,52 @@ class ContextMoment:
     """Why the cut was chosen anew; None for a request."""
     tokens_before: int | None
     """The size of the context before a compaction; None for a request."""
+    cached_tokens: int | None = None
+    """Of a request: what its service read from its cache; None when the service did not count the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentTokens:
+    """The tokens of the requests that services counted."""
+
+    n_requests: int
+    input_tokens: int
+    """Cached or not."""
+    cached_tokens: int
+    """What the services read from their caches."""
+    output_tokens: int
+
+
+def sent_tokens(conversation_id: ConversationId) -> SentTokens:
+    """The tokens of all requests of the conversation."""
+    row = execute(
+        """SELECT COUNT(*), COALESCE(SUM(input_tokens + cache_read_tokens + cache_write_tokens), 0),
+        COALESCE(SUM(cache_read_tokens), 0), COALESCE(SUM(output_tokens), 0)
+        FROM step JOIN turn ON turn.id = step.turn
+        WHERE turn.conversation = ? AND input_tokens + cache_read_tokens + cache_write_tokens > 0""",
+        conversation_id,
+    ).fetchone()
+    return SentTokens(*row)
 
 
 def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]:
     """The newest points, oldest first. Requests and compactions are ordered by the clock, because their numbers cannot
     be compared: good enough to show, and for nothing else."""
     found = execute(
-        """SELECT at, tokens, cause, tokens_before FROM (
+        """SELECT at, tokens, cause, tokens_before, cached FROM (
             SELECT step.started_at AS at, step.id AS number, NULL AS cause, NULL AS tokens_before, COALESCE(
                 NULLIF(input_tokens + cache_read_tokens + cache_write_tokens, 0), estimated_tokens
-            ) AS tokens FROM step JOIN turn ON turn.id = step.turn WHERE turn.conversation = ?
+            ) AS tokens,
+            CASE WHEN input_tokens + cache_read_tokens + cache_write_tokens > 0 THEN cache_read_tokens END AS cached
+            FROM step JOIN turn ON turn.id = step.turn WHERE turn.conversation = ?
             UNION ALL
-            SELECT created_at, version, cause, tokens_before, tokens_after FROM cut WHERE conversation = ?
+            SELECT created_at, version, cause, tokens_before, tokens_after, NULL FROM cut WHERE conversation = ?
         ) ORDER BY at DESC, cause IS NULL DESC, number DESC LIMIT ?""",
         *(conversation_id, conversation_id, n_most),
     )
     newest = [
-        ContextMoment(at, tokens, None if cause is None else CutCause(cause), before)
-        for at, tokens, cause, before in found
+        ContextMoment(at, tokens, None if cause is None else CutCause(cause), before, cached)
+        for at, tokens, cause, before, cached in found
     ]
     return newest[::-1]
 

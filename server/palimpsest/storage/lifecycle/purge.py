@@ -57,6 +57,8 @@ class Scope:
     n_contents: int
     """The number of messages whose content still exists."""
     n_summaries: int
+    n_facts: int
+    """The facts that rest on words of the messages, and those into which they were merged."""
 
     @property
     def others(self) -> tuple[ConversationId, ...]:
@@ -95,11 +97,13 @@ def find_scope(
         for reader, first, after in conversations.readers(*stretch):
             known = touched.get(reader, (first, after))
             touched[reader] = (min(first, known[0]), max(after, known[1]))
-    for teller in facts.told_in(_facts_of(stretches)):
+    gone_facts = _facts_of(stretches)
+    for teller in facts.told_in(gone_facts):
         touched.setdefault(teller, (0, 0))
     n_contents = sum(_n_contents(*stretch) for stretch in stretches)
     n_summaries = sum(len(_overlapping(each, *span)) for each, span in touched.items())
-    return Scope(conversation_id, start, end, wanted is None, stretches, touched, n_contents, n_summaries)
+    is_whole, n_facts = wanted is None, len(gone_facts)
+    return Scope(conversation_id, start, end, is_whole, stretches, touched, n_contents, n_summaries, n_facts)
 
 
 def purge(

@@ -44,6 +44,15 @@ class ContextSegment(Wire):
     """The messages that the segment represents."""
     summary_id: int | None = None
     """The id of a `summary`."""
+    role: MessageRole | None = None
+    """For a `message` or a `preview`: who wrote it."""
+    excerpt: str | None = None
+    """Its first words, on one line of at most 200 characters; for `tools` the names of all tools. Absent: there are
+    none to show."""
+    item_count: int | None = None
+    """For `tools` and `pins`: how many there are."""
+    original_tokens: int | None = None
+    """For a `summary` or a `preview` of the next request: the tokens of the messages that it represents."""
 
 
 class LeftOutBecause(enum.StrEnum):
@@ -180,6 +189,34 @@ class SummaryParams(Wire):
 
 
 @attrs.frozen(eq=False, repr=False)
+class SummaryInfo(Wire):
+    """A summary in the context of a conversation."""
+
+    summary_id: int
+    """Its id."""
+    messages: MessageRange
+    """The messages that it represents."""
+    tokens: int
+    """Its tokens."""
+    original_tokens: int
+    """The tokens of the messages that it represents."""
+    kind: str
+    """How it was written: `extractive`, `llm` or `hybrid`."""
+    text: str
+    """What it says, in Markdown, without the standing rules."""
+    created_at: str
+    """When it was written."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ListSummariesResult(Wire):
+    """The summaries in the context of a conversation."""
+
+    summaries: list[SummaryInfo]
+    """The one of the oldest messages first."""
+
+
+@attrs.frozen(eq=False, repr=False)
 class CompactionResult(Wire):
     """The effect of a change of the context. No message and no summary was deleted."""
 
@@ -247,6 +284,22 @@ class ContextMoment(Wire):
     """The cause of the change, as in a context event. Absent for a request."""
     tokens_before: int | None = None
     """For a change: the tokens of the context before it."""
+    cached_tokens: int | None = None
+    """For a request: those of its tokens that the service read from its cache. Absent: the service did not say."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class SentTokens(Wire):
+    """The tokens of all requests of a conversation that their services counted."""
+
+    request_count: int
+    """How many requests were counted."""
+    input_tokens: int
+    """The tokens that were sent, cached or not."""
+    cached_tokens: int
+    """Those that the services read from their caches."""
+    output_tokens: int
+    """The tokens that the models wrote."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -263,6 +316,8 @@ class StatsResult(Wire):
     """One for each kind."""
     moments: list[ContextMoment]
     """The newest 200 requests and changes, oldest first."""
+    sent: SentTokens | None = None
+    """What the requests took. Absent: no service has counted one."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -365,6 +420,12 @@ MESSAGES: tuple[Request | Notification, ...] = (
         "Tell how often each strategy had an effect, how many tokens it saved, and what the summaries cost.",
     ),
     Request("palimpsest/summarize", SummarizeParams, SummarizeResult, "Summarize older messages now."),
+    Request(
+        "palimpsest/summary/list",
+        ConversationParams,
+        ListSummariesResult,
+        "List the summaries in the context of a conversation, with what they say.",
+    ),
     Request(
         "palimpsest/summary/expand",
         SummaryParams,

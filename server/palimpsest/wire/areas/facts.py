@@ -54,6 +54,13 @@ class FactSource(Wire):
     """The last line, counted from 0."""
     symbol: str | None = None
     """The function, class or heading that the fact is about."""
+    was: str | None = None
+    """For a `changed` or `missing` place: a line of it that is no longer there, without its indentation. Absent: it is
+    not known."""
+    now: str | None = None
+    """For a `changed` place: the line that is there now, without its indentation. Absent: there is none."""
+    now_line: int | None = None
+    """The number of that line, counted from 0."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -50,11 +50,44 @@ class PurgeResult(Wire):
     """True when the hub could not be asked: it and the other stores purge when it is back. Absent otherwise."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class PurgePlanParams(Wire):
+    """Messages that may be purged."""
+
+    conversation_id: str
+    """The conversation."""
+    range: MessageRange | None = None
+    """The messages, widened to whole exchanges. Absent: the whole conversation; for a fork, all messages since the
+    fork."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class PurgePlan(Wire):
+    """What a purge would delete."""
+
+    messages: MessageRange
+    """The range of the messages."""
+    message_count: int
+    """How many of them still have their content."""
+    summary_count: int
+    """How many summaries would go with them."""
+    fact_count: int
+    """How many facts would go with them."""
+    also_purged: list[str]
+    """Other conversations that have the same messages and would lose them."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
     Request(
         "palimpsest/conversation/purge",
         PurgeParams,
         PurgeResult,
         "Delete messages or a whole conversation for good: content, previews, summaries and search entries.",
+    ),
+    Request(
+        "palimpsest/conversation/purge/plan",
+        PurgePlanParams,
+        PurgePlan,
+        "Tell what a purge would delete. Deletes nothing.",
     ),
 )

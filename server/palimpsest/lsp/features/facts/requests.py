@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.facts.fact import FactFilter, FactId, FactType, Place, Span, StoredFact
+from palimpsest.domain.facts.fact import FactFilter, FactId, FactType, Place, SourceState, Span, StoredFact
+from palimpsest.domain.facts.staleness.line_change import LineChange
+from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
 from palimpsest.lsp.places import file_uri, folder_uri, path_below
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
@@ -110,10 +115,51 @@ async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsC
 
 async def _result(ls: PalimpsestServer, session: FolderSession, found: list[StoredFact]) -> FactsResult:
     counts = await session.folder.facts.keeper.counts()
-    return FactsResult([to_info(ls, session, fact) for fact in found], counts.n_open, counts.n_stale)
+    changes = await _changes(ls, session, found)
+    return FactsResult([to_info(ls, session, fact, changes) for fact in found], counts.n_open, counts.n_stale)
 
 
-def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> FactInfo:
+Changes = Mapping[tuple[FactId, str], Sequence[PlacedFact]]
+"""The stale places of facts that tell what has changed there, by fact and path."""
+
+
+async def _changes(ls: PalimpsestServer, session: FolderSession, found: Iterable[StoredFact]) -> Changes:
+    changes: dict[tuple[FactId, str], list[PlacedFact]] = {}
+    for path in sorted({path for fact in found for path in fact.stale_sources}):
+        for placed in await placed_facts(ls, file_uri(ls, session, path)):
+            if placed.change is not None:
+                changes.setdefault((placed.fact.id, path), []).append(placed)
+    return changes
+
+
+def _change_at(source: SourceState, placed: Sequence[PlacedFact]) -> LineChange | None:
+    """The change at a stale place; that of the fact's only place in the file where the lines have moved since."""
+    if not source.state.is_stale:
+        return None
+    at = [each for each in placed if each.span == source.place.span] or (placed if len(placed) == 1 else [])
+    return at[0].change if at else None
+
+
+def _to_source(
+    ls: PalimpsestServer, session: FolderSession, source: SourceState, change: LineChange | None
+) -> FactSource:
+    place = source.place
+    return FactSource(
+        file_uri(ls, session, place.path),
+        place.path,
+        SourceCondition(source.state.value),
+        None if place.span is None else place.span.start - 1,
+        None if place.span is None else place.span.end - 1,
+        place.symbol or None,
+        None if change is None else change.was or None,
+        None if change is None or not change.number else change.now,
+        None if change is None or not change.number else change.number - 1,
+    )
+
+
+def to_info(
+    ls: PalimpsestServer, session: FolderSession, fact: StoredFact, changes: Changes = MappingProxyType({})
+) -> FactInfo:
     said = fact.evidence
     return FactInfo(
         id=fact.id,
@@ -121,14 +167,7 @@ def to_info(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> F
         content=fact.fact.content,
         entities=list(fact.fact.entities),
         sources=[
-            FactSource(
-                file_uri(ls, session, each.place.path),
-                each.place.path,
-                SourceCondition(each.state.value),
-                None if each.place.span is None else each.place.span.start - 1,
-                None if each.place.span is None else each.place.span.end - 1,
-                each.place.symbol or None,
-            )
+            _to_source(ls, session, each, _change_at(each, changes.get((fact.id, each.place.path), ())))
             for each in fact.sources
         ],
         is_stale=fact.is_stale,
