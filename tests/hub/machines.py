@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.maintenance.health import examine
-from palimpsest.services.sharing import publication
+from palimpsest.services.sharing import publication, purges
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.conversation import message_log
 from palimpsest.storage.maintenance.health import Verdict
@@ -42,7 +43,7 @@ class Machine:
         await asyncio.gather(*list(self.sharing.closing.values()))
 
     async def purge(self, conversation_id: ConversationId, start: int, end: int) -> None:
-        purging = replace(self.sharing.purges, everywhere=self.sharing.purge)
+        purging = replace(self.sharing.purges, everywhere=functools.partial(purges.purge, self.sharing))
         await purging.purge(conversation_id, (MessageId(start), MessageId(end)), is_confirmed=True)
 
     async def texts(self, conversation_id: ConversationId | None = None) -> list[str]:

@@ -25,14 +25,14 @@ _SHARING: Final = (
     Mutant(
         "a turn begins on top of less than the hub has",
         "services/sharing/sharing.py",
-        "if await self._is_on_top(theirs) and not await self._send_purges(theirs):",
-        "if not await self._send_purges(theirs):",
+        "if await self._is_on_top(theirs) and not await send_waiting(self, theirs):",
+        "if not await send_waiting(self, theirs):",
     ),
     Mutant(
         "a purge while the hub is away is not sent later",
-        "services/sharing/sharing.py",
-        "                await self.store.run(shared.intend_purge, at, first, after)\n",
-        "                pass\n",
+        "services/sharing/purges.py",
+        "            raise\n        await sharing.store.run(shared.intend_purge, at, first, after)\n",
+        "            raise\n",
     ),
     Mutant(
         "the store's lease is given back once the hub has answered",

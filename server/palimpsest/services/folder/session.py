@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,8 +116,11 @@ class FolderSession:
     @property
     def purging(self) -> Purging:
         """The purges of the folder's conversations."""
-        sharing = self.folder.sharing.current
-        everywhere = None if sharing is None else sharing.purge
+        everywhere = None
+        if (sharing := self.folder.sharing.current) is not None:
+            from palimpsest.services.sharing.purges import purge  # which imports the hub's package, an extra
+
+            everywhere = functools.partial(purge, sharing)
         return Purging(self.contexts, self.folder.listeners, self.folder.documents, everywhere)
 
     @property

@@ -1,4 +1,4 @@
-"""Sharing the conversations of one folder: share, open, push, pull and purge.
+"""Sharing the conversations of one folder: push, pull, and the right to write. `publication` begins and ends it.
 
 The store stays whole without the hub. The hub orders who writes a shared conversation, by a lease with an epoch: a turn
 begins only under it, and only on top of all that the hub has. Where two have written all the same, because the hub was
@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, HubFailed, InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.sharing.log import Entry, SharedConversation
 from palimpsest.machine import utc_now
@@ -23,6 +23,7 @@ from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.conversation.purge import Purging
 from palimpsest.services.events import ConversationChanged, Listeners, MovedApart
 from palimpsest.services.sharing.hub_errors import told
+from palimpsest.services.sharing.purges import send_waiting
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.sharing import apart, arrivals, outgoing, shared
@@ -224,7 +225,7 @@ class Sharing:
         somebody writes now, here or elsewhere: then later."""
         with contextlib.suppress(ConversationBusy):
             await self.pull(conversation_id)
-            async with self._taken(conversation_id, "what was said apart") as taken:
+            async with self.taken(conversation_id, "what was said apart") as taken:
                 with told():
                     await self._push(taken)
             return True
@@ -253,7 +254,7 @@ class Sharing:
                 if theirs is None:  # it is this store's alone from now on
                     await self._give_back(mine, None)
                     return None
-                if await self._is_on_top(theirs) and not await self._send_purges(theirs):
+                if await self._is_on_top(theirs) and not await send_waiting(self, theirs):
                     return Taken(mine, theirs, theirs.n_messages)
             except BaseException as error:
                 if is_answered or isinstance(error, PalimpsestError):
@@ -300,36 +301,6 @@ class Sharing:
         await self.store.run(shared.compare_anew, at, found)
         return False
 
-    async def _send_purges(self, theirs: Lease) -> bool:
-        """Has the hub purge what was purged here while it was away. Whether there was any."""
-        at = ConversationId(theirs.conversation)
-        intended = await self.store.read(shared.intended_purges, at)
-        for intent_id, start, end in intended:
-            try:
-                await self._purge_in_hub(theirs, start, end)
-            except HubFailed as failed:
-                log.info("the hub does not purge messages of another member: %s", failed.kind)
-            await self.store.run(shared.forget_intent, intent_id)
-        return bool(intended)
-
-    async def purge_forks(self, conversation_id: ConversationId) -> None:
-        """Has the hub purge what was purged here of a conversation that is shared no longer, in the shared forks that
-        begin with it. What it cannot do now waits. Raises HubIsAway, HubFailed."""
-        former = await self.store.read(shared.former, conversation_id)
-        if former is None:
-            return
-        with told():
-            found = await self.hub.conversation(former.team, conversation_id)
-        if found.hub != former.hub or not found.is_unshared:
-            return  # it is purged when it is shared here again
-        for intent_id, start, end in await self.store.read(shared.intended_purges, conversation_id):
-            if start < (end := min(end, found.n_messages)):
-                try:
-                    await self.hub.purge_forks(former.team, conversation_id, start, end)
-                except HubRefused as refused:
-                    log.info("the hub does not purge messages of another member: %s", refused.kind)
-            await self.store.run(shared.forget_intent, intent_id)
-
     async def take_here(self, conversation_id: ConversationId, holder: str) -> HeldLease:
         """The store's own lease; given back at once when the caller was cancelled while it was being taken."""
 
@@ -355,7 +326,8 @@ class Sharing:
         return mine
 
     @contextlib.asynccontextmanager
-    async def _taken(self, conversation_id: ConversationId, holder: str) -> AsyncIterator[Taken]:
+    async def taken(self, conversation_id: ConversationId, holder: str) -> AsyncIterator[Taken]:
+        """The right to write, for the block. Raises what `take` raises, and InvalidRequest for what is not shared."""
         taken = await self.take(conversation_id, holder)
         if taken is None:
             raise InvalidRequest("This conversation is not shared.")
@@ -399,36 +371,7 @@ class Sharing:
         self.closing[conversation_id] = work
         work.add_done_callback(lambda _: self.closing.pop(conversation_id, None))
 
-    # Purging
-
-    async def purge(self, stretches: Sequence[tuple[str, int, int]]) -> None:
-        """Takes messages out of the hub before they are purged here: of each stretch (conversation, first, after) that
-        is shared what the hub has of it. Every store that has the messages follows. What the hub refuses raises, and is
-        not to be purged here either. When it is away, it purges what this member said when it is back.
-
-        Raises ConversationBusy, HubIsAway, HubFailed.
-        """
-        for owner, first, after in stretches:
-            at = ConversationId(owner)
-            if await self.store.read(shared.standing, at) is None:
-                if await self.store.read(shared.former, at) is not None:
-                    await self.store.run(shared.intend_purge, at, first, after)
-                    with contextlib.suppress(HubIsAway, HubFailed):
-                        await self.purge_forks(at)
-                continue
-            try:
-                async with self._taken(at, "a purge") as taken:
-                    await self._purge_in_hub(taken.theirs, first, after)
-            except HubIsAway:
-                if await self.store.read(shared.authors, at, first, after):
-                    raise
-                await self.store.run(shared.intend_purge, at, first, after)
-
-    async def _purge_in_hub(self, theirs: Lease, first: int, after: int) -> None:
-        """What the hub has of the messages. The rest is pushed without its text, once it is purged here."""
-        if first < (end := min(after, theirs.n_messages)):
-            with told():
-                await self.hub.purge(theirs, first, end)
+    # Told to the folder
 
     def make_findable(self) -> None:
         """Does what is noted to be done: messages that were copied or moved are not in the indexes yet."""

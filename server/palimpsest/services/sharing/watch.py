@@ -15,6 +15,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.events import ConversationChanged, HubChanged
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.services.sharing.presence import Presence
+from palimpsest.services.sharing.purges import purge_forks
 from palimpsest.services.sharing.repository_facts import RepositoryFacts
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared, unsent
@@ -92,7 +93,7 @@ class Watch:
                     behind.add(conversation_id)
         for each in await self.sharing.store.read(shared.conversations_to_purge):
             try:
-                await self.sharing.purge_forks(each)
+                await purge_forks(self.sharing, each)
             except HubFailed as error:  # no member of its team now
                 log.info("a purge waits: %s", error.kind)
         self._n_looks += 1
