@@ -223,7 +223,8 @@ class Team:
         oracles = self.oracles
         for oracle in oracles.values():
             oracle.view.renew()
-            if left := oracle.view.ask("SELECT conversation FROM purge_intent"):
+            is_in = self.hub.roles[TEAM, self.members[oracle.root]] != "left"
+            if is_in and (left := oracle.view.ask("SELECT conversation FROM purge_intent")):
                 self.world.problem("purge never sent", str(left))
         for found in self.shared():
             if self.network.hub._is_held(found):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import HubIsAway, InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId
-from palimpsest.domain.sharing.log import LONGEST_TITLE, SharedConversation
+from palimpsest.domain.sharing.log import SharedConversation
 from palimpsest.domain.transfer.conversation import MessageLine, Transfer
 from palimpsest.machine import utc_now
 from palimpsest.services.sharing.copies import cannot_stay, clean_copy, own_messages, to_clean
@@ -108,7 +108,8 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
 
 
 async def _share(sharing: Sharing, conversation_id: ConversationId, team: str) -> ConversationId:
-    """Nothing changes here before the hub has agreed, and what is shared is attached with it."""
+    """Nothing changes here before the hub has agreed, and nothing that was said goes out before that is known here: a
+    purge would miss it. So the title comes as the first entry."""
     transfer = await sharing.store.read(transfers.read, conversation_id)
     copy: Transfer | None = None
     if await _copy_reason(sharing, transfer, team) is not None:
@@ -116,8 +117,7 @@ async def _share(sharing: Sharing, conversation_id: ConversationId, team: str) -
         copy_id = await sharing.store.run(shared.id_of_copy, conversation_id)
         copy = await asyncio.to_thread(clean_copy, transfer, sharing.terms.cleaner, copy_id)
     header = (copy or transfer).header
-    title = sharing.terms.cleaner.text(header.title)[:LONGEST_TITLE]
-    new = NewConversation(header.id, title, header.model, header.created_at, header.parent, header.fork_start)
+    new = NewConversation(header.id, "", header.model, header.created_at, header.parent, header.fork_start)
     with told():
         await sharing.hub.share(team, new)
         found = await sharing.hub.conversation(team, header.id)
