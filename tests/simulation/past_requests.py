@@ -20,6 +20,7 @@ from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.context.past_requests import check, read_requests
 from palimpsest.services.models.catalog import Models
+from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.sql import bind_thread
 from palimpsest.storage.turns.sent_requests import StepRecord
@@ -94,6 +95,8 @@ def _has_moved(world: World, oracle: Oracle) -> bool:
 def _may_be_gone(world: World, oracle: Oracle) -> bool:
     """Whether anything was purged or forgotten: that takes what quotes it with it, in every conversation."""
     if world.kinds & {"forget", "clear"} or oracle.view.ask("SELECT 1 FROM forgotten_fact LIMIT 1"):
+        return True
+    if oracle.view.ask("SELECT 1 FROM pending_work WHERE kind = ?", Kind.PURGE.value):  # nobody reads them any more
         return True
     return any(row.is_purged for row in oracle.view.rows.values())
 
