@@ -44,6 +44,7 @@ _ANOTHER_HUB: Final = (
     "This conversation is shared through another hub than the one of `hub.url`, or as another member of it. Set that "
     "one again, or go on in a fork."
 )
+_LETTING_GO_S: Final = 2.0
 _TRIES: Final = 5
 """How often a writer takes in what others wrote meanwhile, before it gives up."""
 
@@ -260,7 +261,7 @@ class Sharing:
                 if is_answered or isinstance(error, PalimpsestError):
                     await self._give_back(mine, theirs)
                 else:  # cancelled: the hub may have granted it all the same
-                    self.contexts.background.start(None, self._let_go(standing, mine))
+                    self.close_later(conversation_id, asyncio.create_task(self._let_go(standing, mine)))
                 raise
             await self._give_back(mine, theirs)
             await self.pull(conversation_id)
@@ -268,9 +269,13 @@ class Sharing:
 
     async def _let_go(self, standing: Standing, mine: HeldLease) -> None:
         """Gives both leases back, the hub's first: it knows the store, and another server of the store may ask for it
-        as soon as it has the store's own."""
+        as soon as it has the store's own. The user may try again at once, so a hub that does not answer is not waited
+        for: its lease ends by itself."""
         try:
-            await _is_done(self.hub.let_go(standing.team, mine.conversation_id, await self.store_id()))
+            async with asyncio.timeout(_LETTING_GO_S):
+                await _is_done(self.hub.let_go(standing.team, mine.conversation_id, await self.store_id()))
+        except TimeoutError:
+            log.info("the hub did not hear that a lease is given back")
         finally:
             await self._give_back(mine, None)
 
@@ -368,8 +373,13 @@ class Sharing:
 
     def close_later(self, conversation_id: ConversationId, work: asyncio.Task[None]) -> None:
         """The next writer waits for what a turn that has ended still pushes."""
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self.closing.get(conversation_id) is done:
+                del self.closing[conversation_id]
+
         self.closing[conversation_id] = work
-        work.add_done_callback(lambda _: self.closing.pop(conversation_id, None))
+        work.add_done_callback(forget)
 
     # Told to the folder
 
