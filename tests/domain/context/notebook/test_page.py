@@ -166,6 +166,33 @@ def test_a_file_that_was_read_is_told_with_what_for() -> None:
     assert "read src/depth.py (see how deep blocks are nested)" in text
 
 
+def test_a_call_is_told_with_its_options_and_a_text_that_it_was_given_by_name_alone() -> None:
+    command = called("Bash", "ok", command="make", description="Compile the whole project", timeout=60000)
+    assert "Bash: make (Compile the whole project), with timeout 60000" in page_of(command, 300)
+    edit = called(
+        "Edit", "done", file_path="lib/a/b.ex", old_string="x = 1\n" * 9, new_string="x = 2", replace_all=False
+    )
+    told = "Edit lib/a/b.ex, with old_string …, new_string x = 2, replace_all false"
+    assert told in page_of(edit, 300)
+
+
+def test_options_that_name_nothing_take_no_room() -> None:
+    assert "with" not in page_of(called("Read", "x = 1", path="lib/a/b.ex", limit=20, whole=True), 300)
+
+
+def test_of_several_calls_each_is_told_with_its_own_options() -> None:
+    calls = [
+        ToolCallPart(str(n), "Bash", json.dumps({"command": f"make part_{n}", "timeout": n})) for n in (4000, 5000)
+    ]
+    text = page_of([Content(Role.ASSISTANT, tuple(calls)), tool_result(calls[0], "done")], 300)
+    assert "Bash: make part_4000; Bash: make part_5000, Bash with timeout 4000, Bash with timeout 5000" in text
+
+
+def test_a_search_is_told_with_what_it_looks_for_and_where() -> None:
+    text = page_of(called("Grep", "3 matches", pattern="handle_event", path="lib/web/live", output_mode="count"), 300)
+    assert "Grep handle_event in lib/web/live, with output_mode count" in text
+
+
 def test_a_command_is_told_without_its_change_of_folder() -> None:
     text = page_of(called("run", "2 passed in all", command="cd /home/somebody/projects/core && pytest -x"))
     assert "run: pytest -x" in text

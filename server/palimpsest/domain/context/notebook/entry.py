@@ -11,15 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from palimpsest.domain.context.notebook.calls import clip, head_of, options_of, purpose_of, values_of, without_folder
 from palimpsest.domain.context.notebook.evidence import (
     ANNOUNCED,
-    REPLACED,
     RULE,
     TROUBLE,
-    arguments_of,
     bounded_lines,
     by_sentence,
-    command_in,
     has_failed,
     outcome_in,
     prose_and_code,
@@ -34,7 +32,7 @@ from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_w
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.language.pastes import Paste, split_pastes
 from palimpsest.domain.language.typed_text import typed_pieces
-from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolCallPart, ToolResultPart
+from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolResultPart
 from palimpsest.domain.offline_texts import without_fixed_texts
 
 SAID, OPEN, DONE = "Said by the user", "Open at the end", "Done"
@@ -46,13 +44,9 @@ WHOLE_CHARS: Final = 400
 """A message of the user up to this length, apart from what is pasted in it, is told whole or not at all."""
 
 _PROSE_CHARS: Final = 8_000
-_HEAD_CHARS, _PATH_CHARS, _VALUE_CHARS, _TEXT_CHARS = 140, 160, 80, 40
 _FAILURE_CHARS, _OUTCOME_CHARS = 200, 160
 _MOST_CALLS: Final = 6
 """Of one message: more are not told apart."""
-_TARGETS: Final = ("file_path", "path", "filename", "file", "target_file", "notebook_path", "pattern", "query", "url")
-"""The arguments that tell what a call is about, the best first."""
-_CHANGED_FOLDER: Final = re.compile(r"cd \S+ (?:&&|;) ")
 _SHORT_RESULT: Final = 3
 """Lines: the last one of a longer result that is no command's is a line of a file, or a row."""
 _FEWEST_WORDS: Final = 2
@@ -162,17 +156,21 @@ class Reader:
         text = without_fixed_texts(content.text)
         found = dict[str, str]()
         fragments: list[Fragment] = []
-        calls = [_head(call) for call in content.calls[:_MOST_CALLS]]
+        calls = [head_of(call) for call in content.calls[:_MOST_CALLS]]
         for call, (_, path, is_command) in zip(content.calls, calls, strict=False):
             self._calls[call.call_id] = _Call(id, path, is_command, tries_of(call))
         head = "; ".join(each for each, _, _ in calls)
         in_head = names_in(head)
         for call in content.calls[:_MOST_CALLS]:
-            for value in _values(call):
+            for value in values_of(call):
                 found.update(names_in(value))
-                value = _CHANGED_FOLDER.sub("", value, count=1)
+                value = without_folder(value)
                 pieces = [each for each in pieces_of(value) if each[0][:60] not in head and each[1].keys() - in_head]
                 fragments += self._lines(best_of(pieces))
+            if in_options := names_in(options := options_of(call)):
+                found.update(in_options)
+                label = f"{tool_label(call.name)} " if len(calls) > 1 else ""
+                fragments.append(self._fragment(f"{label}with {options}", in_options, 0.0, Kind.CALLED))
         prose, code = prose_and_code(text[:_PROSE_CHARS])
         found.update(names_in(text[:READ_CHARS]))
         sentences = sentences_of(prose)
@@ -185,7 +183,9 @@ class Reader:
             fragments.append(self._fragment(sentence, names_in(sentence), weight, Kind.SAID))
         fragments += self._lines(best_of(pieces_of("\n".join(code))))
         path = next((each for _, each, _ in calls if each), "")
-        purpose = _purpose(sentences) if head and n_words(head) < WORDS_OF_HEAD else ""
+        purpose = ""
+        if head and n_words(head) < WORDS_OF_HEAD:
+            purpose = _purpose([*sentences, *(purpose_of(call) for call in content.calls[:1])])
         head_tokens = self.count(head) + _FRAME_TOKENS
         found.update(in_head)
         names, head_names = self._known(found), self._known(in_head)
@@ -220,10 +220,10 @@ class Reader:
         reads_trouble = not is_command and bool(lines) and TROUBLE.search(lines[0]) is not None
         outcome = squeeze(lines[0]) if reads_trouble else outcome_in(lines, is_command=is_command)
         if result.is_error or has_failed(lines, is_command=is_command):
-            weight, text = _TROUBLE_WEIGHT, f"failed: {_clip(outcome, _FAILURE_CHARS)}"
+            weight, text = _TROUBLE_WEIGHT, f"failed: {clip(outcome, _FAILURE_CHARS)}"
         elif (is_command or len(lines) <= _SHORT_RESULT) and len(WORD.findall(outcome)) >= _FEWEST_WORDS:
             weight = _OUTCOME_WEIGHT if len(lines) > 1 else _SHORT_OUTCOME_WEIGHT
-            text = _clip(outcome, _OUTCOME_CHARS)
+            text = clip(outcome, _OUTCOME_CHARS)
             if NAME.search(text) is None and len(WORD.findall(text)) <= _FEWEST_WORDS:
                 return None  # the prompt of a terminal, or `done`
         else:
@@ -279,34 +279,6 @@ def _said_in(parts: Sequence[str | Paste], n_chars: int) -> tuple[Sentence, ...]
     return tuple(said)
 
 
-def _head(call: ToolCallPart) -> tuple[str, str, bool]:
-    """What a call is called by, the path that it is about, and whether it runs a command."""
-    arguments, name = arguments_of(call), tool_label(call.name)
-    command = command_in(arguments)
-    if not arguments and call.arguments.strip() not in ("", "{}"):
-        command = call.arguments.strip()
-        if "\n" in command:  # a text that was given to the tool, such as an edit, and no command
-            return f"{name}: {_clip(' '.join(command[:_PROSE_CHARS].split()), _TEXT_CHARS)}", "", True
-    if command:
-        plain = _CHANGED_FOLDER.sub("", " ".join(command[:_PROSE_CHARS].split()), count=1)
-        return f"{name}: {_clip(plain, _HEAD_CHARS)}", "", True
-    texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
-    target = next((texts[key] for key in _TARGETS if texts.get(key)), "")
-    first = target or next(iter(texts.values()), "")
-    shown = _clip(" ".join(first[:_PROSE_CHARS].split()), _PATH_CHARS if target else _VALUE_CHARS)
-    return f"{name} {shown}".strip(), shown if "/" in target and shown == target else "", False
-
-
-def _values(call: ToolCallPart) -> list[str]:
-    """The texts that a call was given; what an edit puts in comes before what it takes away."""
-    arguments = arguments_of(call)
-    if not arguments:
-        return [call.arguments]
-    names = [name for name, value in arguments.items() if isinstance(value, str)]
-    names.sort(key=lambda name: name in REPLACED)
-    return [str(arguments[name]) for name in names]
-
-
 def _purpose(sentences: Sequence[str]) -> str:
     """The beginning of the first sentence that says something, in words."""
     for sentence in sentences:
@@ -314,7 +286,3 @@ def _purpose(sentences: Sequence[str]) -> str:
         if n_words(plain) >= WORDS_OF_HEAD:
             return plain if len(plain) <= _PURPOSE_CHARS else f"{plain[:_PURPOSE_CHARS].rpartition(' ')[0]}…"
     return ""
-
-
-def _clip(text: str, n_chars: int) -> str:
-    return text if len(text) <= n_chars else f"{text[: n_chars - 1]}…"

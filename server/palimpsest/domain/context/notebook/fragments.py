@@ -43,6 +43,8 @@ class Kind(Enum):
     """A sentence of the assistant."""
     OUTCOME = auto()
     """How a call came out."""
+    CALLED = auto()
+    """With what a tool was called, beside what the head of its line tells."""
     LINE = auto()
     """A line of code, of an argument, or of what a tool printed."""
 

@@ -299,9 +299,10 @@ class Selection:
         before, line.n_words = line.n_words, line.n_words + more_words
         if not before < _WORDS_FIRST <= line.n_words or entry.id not in self.weights:
             return
+        options = {name for each in entry.fragments if each.kind is Kind.CALLED for name in each.names}
         for place, name in enumerate(entry.names):
             missing = _ALSO - self.told.get(name, 0.0)
-            if missing >= _LEAST_MISSING:
+            if missing >= _LEAST_MISSING and name not in options:  # a bare 60000 says nothing
                 density = self._worth(name) * missing * self.weights[entry.id] / self.book.name_tokens(name)
                 heapq.heappush(self._heap, (-density, -entry.id, _NAMES + place))
 
@@ -379,7 +380,8 @@ class Selection:
     def _text(self, entry: Entry, shown: set[str]) -> str:
         line = self._lines[entry.id]
         apart, also_apart = self._apart(entry, line) if self.has_details else ([], [])
-        chosen = [entry.fragments[place] for place in sorted(line.fragments) if place not in apart]
+        told = [entry.fragments[place] for place in sorted(line.fragments) if place not in apart]
+        chosen = [each for each in told if each.kind is not Kind.CALLED]
         head = USER_WROTE if entry.role is Role.USER and not self.has_details else entry.head
         if (aside := self._aside(entry)) and not any(each.kind is Kind.SAID for each in chosen):
             head = f"{head} ({aside})"
@@ -387,6 +389,7 @@ class Selection:
             if entry.path in shown:
                 head = head.replace(entry.path, shortened_path(entry.path))
             shown.add(entry.path)
+        head = ", ".join(filter(None, (head, *(each.text for each in told if each.kind is Kind.CALLED))))
         said = " ".join(each.text for each in chosen if each.kind is Kind.SAID)
         also = line.also[: len(line.also) - len(also_apart)]
         body = _joined([each.text for each in chosen if each.kind is not Kind.SAID], also, is_alone=not said)
