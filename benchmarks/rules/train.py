@@ -37,7 +37,17 @@ from palimpsest.domain.context.rules.weight_table import WeightTable
 
 SENTENCES: Final = Path(__file__).parent / "sentences"
 TARGET: Final = Path(palimpsest.domain.context.rules.__file__).parent / "weights"
-UNSEEN: Final = ("held_out", "final", "last", "newest", "paraphrases", "paraphrases2", "remarks", "side_development")
+UNSEEN: Final = (
+    "held_out",
+    "final",
+    "last",
+    "newest",
+    "paraphrases",
+    "paraphrases2",
+    "remarks",
+    "side_development",
+    "asides",
+)
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY = 10, 2e-4
 _RATE: Final = 0.3
