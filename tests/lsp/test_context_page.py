@@ -28,6 +28,7 @@ async def test_segments_and_summaries_say_what_they_hold_and_the_requests_are_co
         tools = by_type["tools"]
         assert len(tools["excerpt"].split(", ")) == tools["itemCount"] > 1
         assert (by_type["pins"]["excerpt"], by_type["pins"]["itemCount"]) == ("Answer in one sentence.", 1)
+        assert plan["usedTokens"] < plan["summarizeAtTokens"] <= plan["limitTokens"]
         summary = by_type["summary"]
         assert summary["originalTokens"] > summary["tokens"]
         assert "Question" in summary["excerpt"]
@@ -42,6 +43,7 @@ async def test_segments_and_summaries_say_what_they_hold_and_the_requests_are_co
         stats = await ed.client.result("palimpsest/stats", this)
         requests = [moment for moment in stats["moments"] if "cause" not in moment]
         assert all(0 <= moment["cachedTokens"] <= moment["tokens"] for moment in requests)
+        assert [moment["model"] for moment in stats["moments"] if "cause" in moment] == ["gpt-4o"]
         assert stats["sent"]["requestCount"] == len(requests) == 6
         assert stats["sent"]["inputTokens"] == sum(moment["tokens"] for moment in requests)
         assert stats["sent"]["outputTokens"] > 0

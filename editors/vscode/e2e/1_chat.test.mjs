@@ -134,22 +134,22 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     const said = await window.frame().then((frame) => frame.evaluate(() => globalThis.__said));
     assert.ok(said.length > 0, "progress was shown");
     await window.panel.getByRole("button", { name: /^Context .*Explain$/ }).click();
-    const context = window.panel.getByRole("region", { name: "Context" });
-    const summary = context.getByRole("button", { name: /^Expand summary/ });
+    const context = window.panel.getByRole("region", { name: "What the model sees" });
+    const summary = context.getByRole("button", { name: /^Summary of messages/ });
     await summary.first().waitFor();
     await window.shot("context");
+    assert.match(await context.getByRole("img", { name: /^Tokens of the last/ }).getAttribute("aria-label"), /^Tokens of the last 6 requests: .* Changes: summarized from /);
     const moments = context.getByTestId("timeline").getByRole("listitem");
-    assert.ok(await moments.filter({ hasText: "Request" }).count() > 1, "each request is on the time line");
-    const compactions = await moments.filter({ hasText: "Compaction" }).allTextContents();
-    assert.match(compactions.at(-1), /because you asked for it, [\d,]+ to [\d,]+ tokens/);
+    assert.match((await moments.filter({ hasText: "Summarized" }).allTextContents()).at(-1), /you asked.* → /);
     await moments.last().scrollIntoViewIfNeeded();
     await window.shot("timeline");
     const segments = await context.getByTestId("segment").count();
     await summary.first().click();
+    await context.getByTestId("segment-detail").getByRole("button", { name: "Undo: send the originals" }).click();
     await until("the originals stand in the request again", async () => (await context.getByTestId("segment").count()) > segments);
-    await context.getByRole("button", { name: "Undo the last change of summaries" }).click();
+    await context.getByRole("button", { name: "Undo last" }).click();
     await until("the summary is back", async () => (await context.getByTestId("segment").count()) === segments);
-    await context.getByRole("button", { name: "Redo the last change of summaries" }).click();
+    await context.getByRole("button", { name: "Redo the last undo" }).click();
     await until("the originals stand there once more", async () => (await context.getByTestId("segment").count()) > segments);
     await window.palette("Palimpsest: Undo the Last Change of Summaries");
     await window.panel.getByTestId("notice").getByText(/^Undone: /).waitFor();
@@ -160,8 +160,23 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     await window.panel.getByTestId("notice").getByText("Nothing to redo").waitFor();
 });
 
+test("a summary is a sheet in the conversation, with the originals in place and its undo", async () => {
+    await window.panel.getByTestId("explain").getByRole("button", { name: "Undo last" }).click();
+    await window.panel.getByTestId("explain").getByRole("button", { name: /^Summary of messages/ }).first().click();
+    await window.panel.getByTestId("segment-detail").getByRole("button", { name: "Show in chat" }).click();
+    const layer = window.panel.getByTestId("layer");
+    await layer.getByRole("button", { name: /^Summary$/, pressed: true }).waitFor();
+    await window.shot("layer");
+    await layer.getByRole("button", { name: /^\d+ originals$/ }).click();
+    await layer.getByTestId("originals").getByText(/^Point 0\./).first().waitFor();
+    await window.shot("originals");
+    assert.equal(await stored(0, "You").count(), 0, "the original is in the sheet alone");
+    await layer.getByRole("button", { name: "Undo this summary" }).click();
+    await layer.waitFor({ state: "detached" });
+    await stored(0, "You").waitFor();
+});
+
 test("another model is chosen from the list", async () => {
-    await window.panel.getByRole("button", { name: "Back" }).click();
     await window.panel.getByTestId("model").click();
     const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "offline" });
     await row.first().click();

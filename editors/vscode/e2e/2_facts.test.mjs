@@ -47,7 +47,7 @@ test("a fact is kept of the selected lines, and the tree names it", async () => 
     await window.page.keyboard.press("Shift+ArrowDown");
     await window.page.keyboard.press("Shift+ArrowDown");
     await window.page.keyboard.press("Shift+End");
-    await window.palette("Palimpsest: Keep a Fact About the Selection");
+    await window.palette("Palimpsest: Add a Fact About the Selection");
     const input = window.page.locator(".quick-input-widget input[type=text]").first();
     await window.page.getByText("What is true of the selected lines?").first().waitFor();
     await input.fill(FACT);
@@ -75,7 +75,7 @@ test("an edit of the lines is a warning in the editor and in Problems, a lens, a
 test("\"Mark as still true\" takes the warning away", async () => {
     await goTo(6);
     await window.page.keyboard.press("Control+.");
-    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "still holds" });
+    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Mark as still true:" });
     await action.waitFor();
     await window.shot("facts-quick-fix");
     await window.page.keyboard.press("Enter");

@@ -68,7 +68,7 @@ async function assertHarmless() {
 
 test("the policy of the panel allows one script and loads nothing else", async () => {
     const policy = await frame.evaluate(() => document.querySelector("meta[http-equiv=Content-Security-Policy]").content);
-    assert.match(policy, /^default-src 'none'; script-src 'nonce-[\w+/=]+'; style-src [^;]*; base-uri 'none'; form-action 'none'$/);
+    assert.match(policy, /^default-src 'none'; script-src 'nonce-[\w+/=]+'; style-src [^;]*; font-src [^;]*; base-uri 'none'; form-action 'none'$/);
     assert.doesNotMatch(policy, /unsafe|img-src|connect-src|\*(?!\.)/);
     const refused = await frame.evaluate(async (beacon) => {
         const outcomes = [];

@@ -34,9 +34,9 @@ afterEach((context) => window.shotOfFailure(context));
 async function findings() {
     const frame = await window.frame();
     return frame.evaluate(async () => {
-        document.querySelectorAll(".message .tools").forEach((each) => each.style.setProperty("opacity", "1"));
+        document.querySelectorAll(".message .tools, .acts").forEach((each) => each.style.setProperty("opacity", "1"));
         const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] });
-        document.querySelectorAll(".message .tools").forEach((each) => each.style.removeProperty("opacity"));
+        document.querySelectorAll(".message .tools, .acts").forEach((each) => each.style.removeProperty("opacity"));
         return violations.map((each) => `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 120)} ${node.any[0]?.message ?? ""}`).join("; ")}`);
     });
 }
@@ -90,7 +90,13 @@ for (const [name, theme] of Object.entries(THEMES)) {
         assert.deepEqual(await findings(), []);
         await window.panel.getByRole("button", { name: "Back" }).click();
         await window.panel.getByTestId("window-bar").click();
-        await window.panel.getByTestId("explain").waitFor();
+        await window.panel.getByTestId("segment").first().waitFor();
+        assert.deepEqual(await findings(), []);
+        await window.panel.getByRole("button", { name: "List", exact: true }).click();
+        assert.deepEqual(await findings(), []);
+        await window.panel.getByRole("button", { name: "Back" }).click();
+        await window.panel.getByTestId("list-facts").click();
+        await window.panel.getByTestId("facts").waitFor();
         assert.deepEqual(await findings(), []);
         await window.panel.getByRole("button", { name: "Back" }).click();
         await window.shot(`theme-${name}`);

@@ -68,7 +68,7 @@ try {
     for (const key of ["Shift+ArrowDown", "Shift+ArrowDown", "Shift+End"]) {
         await window.page.keyboard.press(key);
     }
-    await window.palette("Palimpsest: Keep a Fact About the Selection");
+    await window.palette("Palimpsest: Add a Fact About the Selection");
     await window.page.getByText("What is true of the selected lines?").first().waitFor();
     await window.page.locator(".quick-input-widget input[type=text]").first().fill(FACT);
     await window.page.keyboard.press("Enter");

@@ -39,6 +39,6 @@ await Promise.all([
         jsx: "automatic",
         jsxImportSource: "preact",
     }),
-    build({ ...shared, entryPoints: ["src/view/style.css"], outfile: "dist/view.css", target: "chrome128", minify: isProduction }),
+    build({ ...shared, entryPoints: { view: "src/view/main.css" }, outdir: "dist", assetNames: "[name]", loader: { ".ttf": "file" }, target: "chrome128", minify: isProduction }),
 ]);
 copyFileSync(`${root}/../../LICENSE`, `${root}/LICENSE`);

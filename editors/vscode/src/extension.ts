@@ -40,7 +40,8 @@ export function activate(context: vscode.ExtensionContext): void {
             client.onNotification(p.ContextEventNotification.method, (params: p.ContextEvent) => {
                 controller.heard(params);
             });
-            client.onNotification(p.DidChangeFactsNotification.method, () => {
+            client.onNotification(p.DidChangeFactsNotification.method, (params: p.FactsChangedParams) => {
+                void controller.factsChanged(params);
                 facts.refresh();
                 lenses.factsChanged(client);
             });
@@ -137,6 +138,10 @@ export function activate(context: vscode.ExtensionContext): void {
         command("listConversations", async () => {
             await inPanel({ type: "listConversations" })();
             panel.tell({ type: "show", page: "conversations" });
+        }),
+        command("showFacts", async () => {
+            await inPanel({ type: "listFacts" })();
+            panel.tell({ type: "show", page: "facts" });
         }),
         command("attachSelection", inPanel({ type: "attachSelection" })),
         command("explainContext", inPanel({ type: "explain" })),

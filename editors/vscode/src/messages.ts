@@ -19,8 +19,8 @@ const says = <N extends string, F extends v.ObjectEntries>(type: N, fields: F) =
 export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean() });
 export type Chip = v.InferOutput<typeof chip>;
 
-/** A request, a compaction or a summary of a conversation, on its time line; `tokens` of a request. */
-export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string(), tokens: v.exactOptional(v.number()) });
+/** What happened to a context beside its requests and compactions. */
+export const contextEvent = v.object({ at: v.string(), what: v.string(), detail: v.string() });
 export type ContextEventLine = v.InferOutput<typeof contextEvent>;
 
 /** From the panel to the host: what a person does. Strict, because what stands in a panel is not trusted. */
@@ -52,7 +52,8 @@ export const fromView = v.variant("type", [
     says("approve", { id, answer: v.picklist(["once", "always", "deny", "never"]) }),
     says("recover", { turnId: id, action: v.picklist(["continue", "keep", "discard", "retry"]), asDraft: v.exactOptional(v.boolean()) }),
     says("explain", {}),
-    says("summarize", {}),
+    /** `upTo`: the last message to summarize; absent: all but the newest. */
+    says("summarize", { upTo: v.exactOptional(number) }),
     says("expand", { summaryId: number }),
     says("regenerate", { summaryId: number }),
     says("undo", {}),
@@ -65,6 +66,13 @@ export const fromView = v.variant("type", [
     says("openShared", { conversationId: id }),
     says("readers", {}),
     says("forkAndGoOn", { text }),
+    says("planDeletion", { conversationId: id }),
+    says("deleteForGood", { conversationId: id }),
+    says("listFacts", {}),
+    says("fact", { action: v.picklist(["verify", "update", "forget", "restore", "pin", "ask"]), factId: number, folderUri: line }),
+    says("addFact", {}),
+    /** `line`: counted from 0. */
+    says("openPlace", { uri: line, line: v.exactOptional(number) }),
     says("startServer", {}),
     says("showLog", {}),
 ]);
@@ -140,11 +148,18 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("approvalGone"), id }),
     v.object({ type: v.literal("recovery"), turns: v.array(w.brokenAnswer) }),
     v.object({ type: v.literal("context"), plan: w.plan, stats: v.exactOptional(w.stats), usage: w.usage, events: v.array(contextEvent) }),
+    /** The summaries in the context of a conversation, the one of the oldest messages first. */
+    v.object({ type: v.literal("summaries"), conversationId: v.string(), items: v.array(w.summary) }),
+    v.object({ type: v.literal("facts"), folders: v.array(v.object({ uri: v.string(), name: v.string(), facts: v.array(w.fact) })) }),
+    v.object({ type: v.literal("factCounts"), folderUri: v.string(), open: number, stale: number }),
+    v.object({ type: v.literal("forgotten"), factId: number, folderUri: v.string(), isForgotten: v.boolean() }),
+    /** What deleting a conversation would take. Without a plan: it is deleted. */
+    v.object({ type: v.literal("deletion"), conversationId: v.string(), plan: v.exactOptional(w.purgePlan) }),
     v.object({ type: v.literal("progress"), text: v.string() }),
     v.object({ type: v.literal("reply"), command: v.string(), text: v.string() }),
     v.object({ type: v.literal("notice"), level: v.picklist(["info", "error"]), text: v.string() }),
     v.object({ type: v.literal("setDraft"), text: v.string() }),
-    v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context", "shared"]) }),
+    v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context", "facts", "shared"]) }),
     v.object({ type: v.literal("focus") }),
 ]);
 export type FromHost = v.InferOutput<typeof fromHost>;

@@ -859,6 +859,8 @@ export interface PrepareContextResult {
     recall?: RecallReport;
     /** Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows. */
     stepNote?: RecallReport;
+    /** The upper estimate above which a turn summarizes older messages. Absent: it never does, by the settings. */
+    summarizeAtTokens?: number;
     /** With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was recalled, and the messages in short. */
     page?: string;
 }
@@ -979,6 +981,8 @@ export interface ContextMoment {
     tokensBefore?: number;
     /** For a request: those of its tokens that the service read from its cache. Absent: the service did not say. */
     cachedTokens?: number;
+    /** For a change: the model of the conversation then. */
+    model?: string;
 }
 
 /** The tokens of all requests of a conversation that their services counted. */

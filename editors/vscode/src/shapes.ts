@@ -218,6 +218,7 @@ export const plan = shape<p.PrepareContextResult>()(
         messageCount: v.exactOptional(count),
         recall: v.exactOptional(recall),
         stepNote: v.exactOptional(recall),
+        summarizeAtTokens: v.exactOptional(count),
         page: v.exactOptional(text),
     }),
 );
@@ -229,7 +230,7 @@ export const stats = shape<p.StatsResult>()(
         durationMs: count,
         summaries: v.array(v.object({ kind: text, count, inputTokens: count, outputTokens: count, durationMs: count })),
         moments: v.array(
-            v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count), cachedTokens: v.exactOptional(count) }),
+            v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count), cachedTokens: v.exactOptional(count), model: v.exactOptional(text) }),
         ),
         sent: v.exactOptional(v.object({ requestCount: count, inputTokens: count, cachedTokens: count, outputTokens: count })),
     }),

@@ -4,7 +4,6 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, test } from "vitest";
 
-import { describeMoment } from "../src/chat/events";
 import type { FromHost, FromView } from "../src/messages";
 import { App } from "../src/view/app";
 import { describeShare, shares } from "../src/view/bar";
@@ -32,25 +31,94 @@ test("messages stand under their names", () => {
     expect(byId("ending")?.textContent).toContain("Retry");
 });
 
-test("the time line shows how full each request was, and why a cut was taken anew; progress stands above it", () => {
+const SEGMENT = { reason: "", certainty: "exact" as const, isInPrefix: true };
+const PLAN = { status: "ready" as const, model: "m", usedTokens: 500, upperTokens: 520, limitTokens: 900, summarizeAtTokens: 720, segments: [], wouldSummarize: [] };
+const NO_STATS = { strategies: [], compactions: [], durationMs: 0, summaries: [], moments: [] };
+
+test("the page shows how full each request was, and why the context was made smaller; progress stands on it", () => {
     const moments = [
-        { timestamp: "2026-11-22T10:00:00.000Z", tokens: USAGE.budgetTokens / 4 },
-        { timestamp: "2026-11-22T10:01:00.000Z", tokens: 900, cause: "threshold", tokensBefore: 12_000 },
-        { timestamp: "2026-11-22T10:02:00.000Z", tokens: USAGE.budgetTokens * 3 },
+        { timestamp: "2026-11-22T10:00:00.000Z", tokens: 200, cachedTokens: 150 },
+        { timestamp: "2026-11-22T10:01:00.000Z", tokens: 300, cause: "threshold", tokensBefore: 720 },
+        { timestamp: "2026-11-22T10:02:00.000Z", tokens: 400 },
     ];
-    const plan = { status: "ready", model: "m", usedTokens: 1, upperTokens: 1, limitTokens: 2, segments: [], wouldSummarize: [] } as const;
-    const context: FromHost = { type: "context", plan: { ...plan, segments: [], wouldSummarize: [] }, usage: USAGE, events: moments.map(describeMoment) };
+    const context: FromHost = { type: "context", plan: PLAN, usage: USAGE, stats: { ...NO_STATS, moments, sent: { requestCount: 2, inputTokens: 600, cachedTokens: 150, outputTokens: 40 } }, events: [] };
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" })} />, root);
-    const lines = [...(byId("timeline")?.children ?? [])];
-    expect(lines.map((line) => line.querySelector<HTMLElement>(".use span")?.style.width)).toEqual(["25%", undefined, "100%"]);
-    expect(lines[1]?.textContent).toContain("Compaction because the context was too full, 12,000 to 900 tokens");
+    expect(root.querySelectorAll(".chart rect.use").length).toBe(2);
+    expect(root.querySelector(".chart")?.getAttribute("aria-label")).toBe("Tokens of the last 2 requests: 400 now, at most 400. Changes: summarized from 720 to 300.");
+    expect([...(byId("timeline")?.children ?? [])].map((line) => line.textContent)).toEqual(["Summarizedit was 80% full720 → 300"]);
+    expect(byId("cost")?.textContent).toContain("25%");
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" }, { type: "progress", text: "2 of 6 messages" })} />, root);
     expect(byId("progress")?.textContent).toBe("2 of 6 messages");
 });
 
+test("each segment of the request can be chosen, in a map and in a list, and leads to its message", async () => {
+    const posted: unknown[] = [];
+    const segments = [
+        { ...SEGMENT, type: "system", tokens: 50 },
+        { ...SEGMENT, type: "summary", tokens: 100, messages: { start: 0, end: 4 }, summaryId: 7, originalTokens: 900 },
+        { ...SEGMENT, type: "message", tokens: 350, messages: { start: 4, end: 5 }, role: "user" as const, excerpt: "Round half up.", isInPrefix: false },
+    ];
+    const context: FromHost = { type: "context", plan: { ...PLAN, segments }, usage: USAGE, stats: NO_STATS, events: [] };
+    const state = told(READY, OPENED, context, { type: "show", page: "context" });
+    const show = () => act(() => {
+        render(<EndsContext.Provider value={{ post: (message) => { posted.push(message); }, dispatch: (message) => { posted.push(message); } }}><App state={state} /></EndsContext.Provider>, root);
+    });
+    await show();
+    const names = () => [...root.querySelectorAll("[data-testid=segment]")].map((each) => each.getAttribute("aria-label") ?? each.querySelector(".ellipsis")?.textContent);
+    expect(names()).toEqual(["Instructions, 50 tokens, Sent before", "Summary of messages 0–3, 100 tokens, Sent before", "Your message 4, 350 tokens, New, not in the cache"]);
+    expect(byId("segment-detail")?.textContent).toContain("Round half up.");
+    const press = (name: string) => act(() => { [...root.querySelectorAll("button")].find((each) => each.textContent === name)?.click(); });
+    await press("Show in chat");
+    await press("Summarize up to here");
+    expect(posted).toEqual([{ type: "showMessage", messageId: 4, tab: "originals" }, { type: "summarize", upTo: 4 }]);
+    await press("List");
+    expect(names()).toEqual(["Instructions", "Summary of messages 0–3", "You: Round half up."]);
+});
+
+test("summarized messages are one sheet where they were; it opens with the summary or the originals", async () => {
+    const summary = { summaryId: 3, messages: { start: 0, end: 2 }, tokens: 100, originalTokens: 2_000, kind: "extractive", text: "Said.", createdAt: "2026-11-22T10:00:00.000Z" };
+    const opened: FromHost = { type: "opened", conversation: conversation("c", 4), total: 4, messages: [0, 1, 2, 3].map((id) => message(id)) };
+    let state = told(READY, opened, { type: "summaries", conversationId: "c", items: [summary] });
+    const show = () => act(() => { render(<App state={state} />, root); });
+    await show();
+    expect(byId("layer")?.textContent).toContain("2 messages summarized2.0k → 100 tokens");
+    expect([0, 1, 2, 3].map((id) => byId(`message-${id}`) !== null)).toEqual([false, false, true, true]);
+    state = reduce(state, { type: "showMessage", messageId: 1, tab: "originals" });
+    await show();
+    expect(byId("originals")?.textContent).toContain("text 1");
+    state = reduce(state, { type: "summaries", conversationId: "c", items: [] });
+    await show();
+    expect([byId("layer"), byId("message-0") !== null]).toEqual([null, true]);
+});
+
+test("facts stand by file with what the lines said and say; a forgotten one can be taken back in its place", async () => {
+    const fact = { id: 1, factType: "decision" as const, content: "The rate is `RATE`.", entities: [], isStale: true, turnNumber: 1, createdAt: "2026-11-22T10:00:00.000Z", uses: 2, shared: false };
+    const source = { uri: "file:///w/src/prices.py", path: "src/prices.py", condition: "changed" as const, startLine: 2, endLine: 2, was: "RATE = 0.19", now: "RATE = 0.20", nowLine: 2 };
+    let state = told(READY, OPENED, { type: "facts", folders: [{ uri: "file:///w", name: "w", facts: [{ ...fact, sources: [source] }] }] }, { type: "show", page: "facts" });
+    const show = () => act(() => { render(<App state={state} />, root); });
+    await show();
+    expect(root.querySelector(".file-head")?.textContent).toBe("prices.pysrc1 to check1");
+    await act(() => { root.querySelector<HTMLElement>(".fact .text")?.click(); });
+    expect([...(byId("then-and-now")?.querySelectorAll("mark") ?? [])].map((each) => each.textContent)).toEqual(["0.19", "0.20"]);
+    state = reduce(state, { type: "forgotten", factId: 1, folderUri: "file:///w", isForgotten: true });
+    await show();
+    expect(root.querySelector(".forgotten")?.textContent).toContain("Undo");
+});
+
+test("conversations stand by day; what deleting takes is said before", async () => {
+    const at = new Date().toISOString();
+    const items = [{ ...conversation("a", 12), updatedAt: at }, { ...conversation("b", 2), updatedAt: "2020-01-02T10:00:00.000Z" }, { ...conversation("gone", 2), title: "", isArchived: true, updatedAt: at }];
+    const plan = { messages: { start: 0, end: 12 }, messageCount: 12, summaryCount: 1, factCount: 4, alsoPurged: [] };
+    const state = told(READY, OPENED, { type: "conversations", items }, { type: "show", page: "conversations" }, { type: "deletion", conversationId: "a", plan });
+    await act(() => { render(<App state={state} />, root); });
+    expect([...root.querySelectorAll(".date-head")].map((each) => each.textContent)).toEqual(["Today", "January 2020"]);
+    expect(byId("deletion")?.textContent).toContain("Delete “a” for good?12 messages, 1 summary and 4 facts. This cannot be undone. Archiving only hides it.");
+    expect(root.textContent).not.toContain("Archived 1");
+});
+
 test("the context view shows what the summaries say, and how what was recalled was chosen", () => {
     const recall = { terms: ["pump"], roomTokens: 300, tokens: 40, taken: [{ score: 1.25, tokens: 30, messageId: 3 }], leftOut: [{ score: 0.5, because: "told" as const, factId: 7 }] };
-    const plan = { status: "ready" as const, model: "m", usedTokens: 1, upperTokens: 1, limitTokens: 2, segments: [], wouldSummarize: [], recall, page: "## Summary 1\n\n### Said by the user\n\n- \\[0\\] Never <b>ever</b>" };
+    const plan = { ...PLAN, recall, page: "## Summary 1\n\n### Said by the user\n\n- \\[0\\] Never <b>ever</b>" };
     const state = told(READY, OPENED, { type: "context", plan, usage: USAGE, events: [] }, { type: "show", page: "context" });
     act(() => {
         render(<App state={state} />, root);

@@ -513,6 +513,7 @@
 ---@field messageCount? integer With `recentMessagesTooLarge`: how many messages those are.
 ---@field recall? palimpsest.RecallReport With a `text`: what would be recalled for it, as the context is now; not part of `usedTokens`. Without: how what was recalled for the newest turn was chosen, if the server still knows. No model is asked.
 ---@field stepNote? palimpsest.RecallReport Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows.
+---@field summarizeAtTokens? integer The upper estimate above which a turn summarizes older messages. Absent: it never does, by the settings.
 ---@field page? string With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was recalled, and the messages in short.
 
 --- Summarize older messages now.
@@ -583,6 +584,7 @@
 ---@field cause? string The cause of the change, as in a context event. Absent for a request.
 ---@field tokensBefore? integer For a change: the tokens of the context before it.
 ---@field cachedTokens? integer For a request: those of its tokens that the service read from its cache. Absent: the service did not say.
+---@field model? string For a change: the model of the conversation then.
 
 --- The tokens of all requests of a conversation that their services counted.
 ---@class palimpsest.SentTokens

@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import type { ContextEventLine, FromHost, FromView } from "../messages";
 import type { ServerPort } from "../port";
 import * as p from "../protocol.gen";
-import { describeEvent, describeMoment, describeProgress } from "./events";
+import { describeEvent, describeProgress } from "./events";
+import type { Layers } from "./layers";
 
 const MOST_EVENTS = 200;
 const NO_CONTEXT = "A conversation has a context once it has a message.";
@@ -19,6 +20,7 @@ export class ContextPage {
     constructor(
         private readonly server: ServerPort,
         private readonly tell: (message: FromHost) => void,
+        private readonly layers: Layers,
     ) {}
 
     heard(event: p.ContextEvent): void {
@@ -72,7 +74,8 @@ export class ContextPage {
                     this.tell({ type: "progress", text });
                 });
                 try {
-                    return await this.server.request(p.SummarizeRequest, { conversationId, workDoneToken });
+                    const range = message.upTo === undefined ? {} : { range: { start: 0, end: message.upTo + 1 } };
+                    return await this.server.request(p.SummarizeRequest, { conversationId, workDoneToken, ...range });
                 } finally {
                     work.dispose();
                 }
@@ -93,9 +96,9 @@ export class ContextPage {
             this.server.request(p.PrepareContextRequest, { conversationId, withPage: true }),
             this.server.request(p.UsageRequest, { conversationId }),
             this.server.request(p.StatsRequest, { conversationId }),
+            this.layers.read(conversationId),
         ]);
-        const events = [...stats.moments.map(describeMoment), ...(this.events.get(conversationId) ?? [])];
-        this.tell({ type: "context", plan, usage, stats, events: events.toSorted((a, b) => a.at.localeCompare(b.at)) });
+        this.tell({ type: "context", plan, usage, stats, events: this.events.get(conversationId) ?? [] });
     }
 
     private note(text: string): void {

@@ -7,6 +7,9 @@ import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
 import { Attachments } from "./attachments";
 import { ContextPage } from "./context_page";
+import { Deletion } from "./deletion";
+import { FactsPage } from "./facts_page";
+import { Layers } from "./layers";
 import { OpenConversation } from "./conversation";
 import type { Desk } from "./desk";
 import { Questions } from "./questions";
@@ -23,6 +26,9 @@ export class ChatController {
     private readonly context: ContextPage;
     private readonly questions: Questions;
     private readonly sharing: Sharing;
+    private readonly layers: Layers;
+    private readonly facts: FactsPage;
+    private readonly deletion: Deletion;
     private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: "The server is starting." };
 
     constructor(
@@ -34,9 +40,12 @@ export class ChatController {
         this.attachments = new Attachments(server, (chips) => {
             tell({ type: "chips", chips });
         });
-        this.context = new ContextPage(server, tell);
+        this.layers = new Layers(server, tell);
+        this.context = new ContextPage(server, tell, this.layers);
         this.questions = new Questions(tell);
         this.sharing = new Sharing(server, desk, tell);
+        this.facts = new FactsPage(server, desk, tell);
+        this.deletion = new Deletion(server, tell);
         this.turns = new RunningTurns(server, tell, (conversationId, hasEnded) => this.turnChanged(conversationId, hasEnded));
     }
 
@@ -64,6 +73,13 @@ export class ChatController {
 
     heard(event: p.ContextEvent): void {
         this.context.heard(event);
+        if (event.type === "context_compaction" && event.conversationId === this.conversation.id) {
+            this.layers.expect();
+        }
+    }
+
+    async factsChanged(params: p.FactsChangedParams): Promise<void> {
+        await this.guard(() => this.facts.changed(params));
     }
 
     async conversationChanged(params: p.ConversationChangedParams): Promise<void> {
@@ -87,6 +103,7 @@ export class ChatController {
     usageChanged(params: p.UsageChangedParams): void {
         if (params.conversationId === this.conversation.id) {
             this.tell({ type: "usage", usage: params.usage });
+            void this.guard(() => this.layers.readIfDue(this.conversation.id));
         }
     }
 
@@ -110,6 +127,7 @@ export class ChatController {
         }
         this.questions.show();
         this.attachments.show();
+        await this.facts.count();
     }
 
     private async open(conversationId: string, messageId?: number): Promise<void> {
@@ -118,6 +136,7 @@ export class ChatController {
         }
         this.desk.lastConversation = conversationId;
         await this.conversation.open(conversationId, this.turns, messageId);
+        await this.layers.read(conversationId);
         await this.sharing.opened(this.conversation.info);
     }
 
@@ -220,6 +239,21 @@ export class ChatController {
             case "undo":
             case "redo":
                 return this.context.change(message, conversationId);
+            case "planDeletion":
+                return this.deletion.plan(message.conversationId);
+            case "deleteForGood":
+                await this.deletion.carryOut(message.conversationId);
+                if (message.conversationId === conversationId) {
+                    this.conversation.close(this.desk.newDraft);
+                }
+                return this.list();
+            case "listFacts":
+            case "addFact":
+            case "openPlace":
+            case "fact": {
+                const asked = await this.facts.handle(message);
+                return asked === undefined ? undefined : this.openDraft(asked);
+            }
             case "pickModel":
                 return this.pickModel();
             case "share":
@@ -259,6 +293,7 @@ export class ChatController {
                 await this.open(reply.conversationId);
             }
             this.forgetDraft(text);
+            await this.layers.readIfDue(this.conversation.id);
             return this.tell({ type: "reply", command: text, text: reply.text });
         }
         const attachments = this.attachments.all;
@@ -334,6 +369,7 @@ export class ChatController {
         this.forgetDraft(this.turns.live?.question);
         await this.conversation.reread(conversationId, this.turns);
         if (hasEnded) {
+            await this.layers.readIfDue(this.conversation.id);
             await this.list();
         }
     }

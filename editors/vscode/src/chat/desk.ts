@@ -8,6 +8,12 @@ export interface Desk {
     apply(text: string, path: string | undefined): Promise<void>;
     /** Opens a page or a file when the user agrees. */
     openLink(href: string): Promise<void>;
+    /** Opens a file of the workspace, at a line counted from 0 where one is named. */
+    openPlace(uri: string, line: number | undefined): Promise<void>;
+    /** Asks for a fact about what is selected in the editor, and keeps it. */
+    addFact(): Promise<void>;
+    /** The workspace folders. */
+    folders(): ReadonlyArray<{ readonly uri: string; readonly name: string }>;
     /** Whether the user says `yes` to the question. */
     confirm(question: string, yes: string): Promise<boolean>;
     input(prompt: string, value: string): Promise<string | undefined>;

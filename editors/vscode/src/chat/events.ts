@@ -1,14 +1,6 @@
 /** What happened to a context, as a line of the time line. */
-import { describeCause } from "../causes";
 import type { ContextEventLine } from "../messages";
-import type { ContextEvent, ContextMoment } from "../protocol.gen";
-
-/** What the server has stored: requests and compactions. */
-export function describeMoment({ timestamp, tokens, cause, tokensBefore }: ContextMoment): ContextEventLine {
-    return cause === undefined
-        ? { at: timestamp, what: "Request", detail: `${tokens.toLocaleString("en")} tokens`, tokens }
-        : { at: timestamp, what: "Compaction", detail: `because ${describeCause(cause)}, ${(tokensBefore ?? tokens).toLocaleString("en")} to ${tokens.toLocaleString("en")} tokens` };
-}
+import type { ContextEvent } from "../protocol.gen";
 
 /** Undefined for what is only progress, and for compactions, which are stored. */
 export function describeEvent(event: ContextEvent): ContextEventLine | undefined {

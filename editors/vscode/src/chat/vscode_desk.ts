@@ -101,6 +101,23 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         }
     }
 
+    async openPlace(address: string, line: number | undefined): Promise<void> {
+        const uri = vscode.Uri.parse(address, true);
+        if (uri.scheme === "untitled" || vscode.workspace.getWorkspaceFolder(uri) === undefined) {
+            throw new Error("This place is not in the workspace.");
+        }
+        const selection = line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) };
+        await vscode.window.showTextDocument(uri, { preview: true, ...selection });
+    }
+
+    async addFact(): Promise<void> {
+        await vscode.commands.executeCommand("palimpsest.pinFact");
+    }
+
+    folders(): ReadonlyArray<{ uri: string; name: string }> {
+        return (vscode.workspace.workspaceFolders ?? []).map(({ uri, name }) => ({ uri: uri.toString(), name }));
+    }
+
     async confirm(question: string, yes: string): Promise<boolean> {
         return confirm(question, yes);
     }

@@ -2,15 +2,20 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { Composer, type Typed } from "./composer";
-import { Explain, Progress, WindowBar } from "./context";
+import { Explain } from "./context";
 import { Conversations, titleOf } from "./conversations";
+import { FactsPage } from "./facts";
+import { StaleLine } from "./layer";
 import { MessageList } from "./list";
+import { staleCount } from "./memory";
 import { LiveAnswer } from "./message";
 import { useEnds } from "./post";
+import { Progress } from "./progress";
 import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
 import { ReadersCard, ShareButton, SharedList, SharePlanCard, WriterBanner } from "./sharing";
 import type { State } from "./state";
 import { visible } from "./visible";
+import { WindowBar } from "./window_bar";
 
 export function App({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
@@ -19,12 +24,13 @@ export function App({ state }: { readonly state: State }) {
     return (
         <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
             <p class="hidden" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
-            <header class="top">
+            {(state.page === "chat" || state.page === "shared") && <header class="top">
                 <h1 title={title}>{title}</h1>
                 <ShareButton state={state} />
                 <button type="button" class="small" onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} data-testid="list">Conversations</button>
+                <button type="button" class="small" onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }} data-testid="list-facts">Facts</button>
                 <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
-            </header>
+            </header>}
             {state.server.phase !== "ready" && state.server.sentence !== "" && (
                 <section class="card server" aria-label="Server" data-testid="server">
                     <p>{visible(state.server.sentence)}</p>
@@ -35,6 +41,7 @@ export function App({ state }: { readonly state: State }) {
             {state.page === "conversations" && <Conversations state={state} />}
             {state.page === "shared" && <SharedList state={state} />}
             {state.page === "context" && <Explain state={state} />}
+            {state.page === "facts" && <FactsPage state={state} />}
             {state.page === "chat" && <Chat state={state} typed={typed.current} />}
         </main>
     );
@@ -60,6 +67,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
             <ReadersCard state={state} />
             <WriterBanner state={state} />
             <Progress text={state.progress} />
+            <StaleLine stale={staleCount(state.memory.stale)} hidden={state.memory.hiddenStale} />
             {state.usage !== undefined && <WindowBar usage={state.usage} />}
             <Composer state={state} typed={typed} />
         </>

@@ -22,23 +22,19 @@ export function shares(usage: ContextUsage): Share[] {
 }
 
 const NAMES: Readonly<Record<string, string>> = {
-    system: "System prompt",
+    system: "Instructions",
     tools: "Tools",
-    pins: "Standing rules",
+    pins: "Your rules",
     summaries: "Summaries",
     messages: "Messages",
-    previews: "Previews",
-    injections: "Injections",
+    previews: "Shortened results",
+    injections: "Recalled",
     overhead: "Added by the service",
     free: "Free",
     reserve: "Kept for the answer",
-    summary: "Summary",
-    message: "Message",
-    preview: "Preview",
-    injection: "Injection",
 };
 
-/** How a kind of share or segment is called. */
+/** How a kind of share is called. */
 export function nameOf(kind: string): string {
     return NAMES[kind] ?? kind;
 }

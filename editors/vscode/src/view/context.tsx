@@ -1,152 +1,149 @@
-/** The model's window as a picture, and every segment of the next request with its reason. */
-import { describeCause } from "../causes";
-import type { ContextEventLine } from "../messages";
-import type { ContextUsage, LeftOutBecause, MessageRange, RecallLeftOut, RecallReport, RecallTaken } from "../protocol.gen";
-import { describeShare, nameOf, shares } from "./bar";
+/** What the model sees: the next request as a picture, in order, over time, and what it cost. */
+import { useMemo, useState } from "preact/hooks";
+
+import type { ContextSegment, ContextUsage, PrepareContextResult } from "../protocol.gen";
+import { CONTEXT, HISTORY } from "../texts";
+import { nameOf, shares } from "./bar";
+import { ContextChart } from "./context_chart";
+import { Cost, Details } from "./context_details";
+import { ContextList } from "./context_list";
+import { ContextMap } from "./context_map";
+import { cellsOf, classOf, reasonOf, titleOf, tokensOf } from "./context_segments";
+import { percent, short } from "./figures";
+import { Icon, IconButton, PageHead } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
-import { Markdown } from "./text";
 import { visible } from "./visible";
 
-const tokens = (n: number): string => n.toLocaleString("en");
-const times = (n: number): string => (n === 1 ? "once" : `${n} times`);
-
-export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
-    const { post } = useEnds();
-    const all = shares(usage);
-    return (
-        <button type="button" class={`window-bar ${usage.severity}`} onClick={() => post({ type: "explain" })} aria-label={`Context ${usage.compact}. Explain`} title={all.map(describeShare).join("\n")} data-testid="window-bar" data-severity={usage.severity}>
-            <span class="bar" aria-hidden="true">
-                {all.map((share) => <span key={share.kind} class={`share kind-${share.kind}`} style={{ flexGrow: share.percent }} title={describeShare(share)} />)}
-            </span>
-            <span class="compact">{usage.compact}</span>
-        </button>
-    );
-}
-
-/** What is being done to the context at the moment; empty: nothing. */
-export function Progress({ text }: { readonly text: string }) {
-    return text === "" ? null : <p class="progress" data-testid="progress">{visible(text)}</p>;
-}
+const SHARE_CLASSES: Readonly<Record<string, string>> = { system: "k-system", tools: "k-tools", pins: "k-rules", summaries: "k-summaries", messages: "k-messages", previews: "k-previews", injections: "k-recalled", free: "k-free", reserve: "k-reserve" };
 
 export function Explain({ state }: { readonly state: State }) {
-    const { post, dispatch } = useEnds();
+    const { post } = useEnds();
     const context = state.context;
-    if (context === undefined) {
-        return <section class="page" aria-label="Context"><p class="state">The context is being explained.</p></section>;
-    }
-    const { plan, usage, stats, events } = context;
     return (
-        <section class="page explain" aria-label="Context" data-testid="explain">
-            <div class="tools">
-                <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "chat" })}>Back</button>
-                <button type="button" onClick={() => post({ type: "summarize" })}>Summarize now</button>
-                <button type="button" class="secondary" aria-label="Undo the last change of summaries" title="Undo the last change of summaries" onClick={() => post({ type: "undo" })}>Undo</button>
-                <button type="button" class="secondary" aria-label="Redo the last change of summaries" title="Redo the last change of summaries" onClick={() => post({ type: "redo" })}>Redo</button>
-            </div>
-            <Progress text={state.progress} />
-            <h2>What the next request holds</h2>
-            <p>{tokens(plan.usedTokens)} tokens (at most {tokens(plan.upperTokens)}) of {tokens(plan.limitTokens)} for {visible(plan.model)}; counted: {usage.counting}, limits: {usage.limitsSource}.</p>
-            {plan.suggestion !== undefined && <p class="state">{visible(plan.suggestion)}</p>}
-            <table class="shares" aria-label="Shares of the window">
-                <thead><tr><th scope="col">Share</th><th scope="col">Tokens</th><th scope="col">Of the window</th></tr></thead>
-                <tbody>
-                    {shares(usage).map((share) => (
-                        <tr key={share.kind}><th scope="row"><span class={`swatch kind-${share.kind}`} aria-hidden="true" /> {nameOf(share.kind)}</th><td>{tokens(share.tokens)}</td><td>{share.percent.toFixed(1)} %</td></tr>
-                    ))}
-                </tbody>
-            </table>
-            <h3>Segments</h3>
-            <ol class="segments" aria-label="Segments of the request">
-                {plan.segments.map((segment, index) => (
-                    <li key={index} class={`segment kind-${segment.type}`} data-testid="segment">
-                        <strong>{nameOf(segment.type)}</strong>{" "}
-                        <span class="detail">
-                            {tokens(segment.tokens)} tokens{segment.messages === undefined ? "" : `, ${describeRange(segment.messages)}`}, {segment.isInPrefix ? "in the unchanged prefix" : "new since the last request"}
-                        </span>
-                        <span class="reason">{visible(segment.reason)}</span>
-                        {segment.summaryId !== undefined && <SummaryButtons id={segment.summaryId} />}
-                    </li>
-                ))}
-            </ol>
-            <Recalled title="Recalled for the newest turn" report={plan.recall} />
-            <Recalled title="Recalled for the newest step" report={plan.stepNote} />
-            {plan.page !== undefined && (
-                <details data-testid="context-page">
-                    <summary>What the context says</summary>
-                    <Markdown text={plan.page} />
-                </details>
-            )}
-            {events.length > 0 && (
-                <>
-                    <h3>Time line</h3>
-                    <ol class="timeline" aria-label="Requests, and changes of the context" data-testid="timeline">
-                        {events.map((event, index) => <Moment key={index} event={event} budget={usage.budgetTokens} />)}
-                    </ol>
-                </>
-            )}
-            {stats !== undefined && (
-                <>
-                    <h3>In all</h3>
-                    <ul class="stats" aria-label="Effects of summarizing">
-                        {stats.compactions.map((each) => <li key={each.cause}>Compaction because {visible(describeCause(each.cause))}: {times(each.count)}</li>)}
-                        {stats.strategies.map((each) => <li key={each.strategy}>{each.strategy}: {times(each.timesFired)}, {tokens(each.tokensSaved)} tokens saved</li>)}
-                        {stats.summaries.map((each) => <li key={each.kind}>{each.count === 1 ? "1 summary" : `${each.count} summaries`} ({each.kind}) took {tokens(each.inputTokens + each.outputTokens)} tokens and {(each.durationMs / 1000).toFixed(1)} s</li>)}
-                        {stats.compactions.length === 0 && <li>Nothing has been summarized yet.</li>}
-                    </ul>
-                </>
+        <section class="page-frame explain" aria-label={CONTEXT.title} data-testid="explain">
+            <PageHead title={CONTEXT.title}><IconButton icon="refresh" name={HISTORY.readAgain} onClick={() => post({ type: "explain" })} /></PageHead>
+            {context === undefined ? <div class="page"><p class="muted" role="status">{state.conversation === undefined ? CONTEXT.noConversation : CONTEXT.reading}</p></div> : <Request key={context.plan.segments.length} state={state} context={context} />}
+            {context !== undefined && (
+                <footer class="foot">
+                    <button type="button" class="btn" onClick={() => post({ type: "summarize" })}><Icon name="fold" />{CONTEXT.summarizeNow}</button>
+                    <button type="button" class="btn second" onClick={() => post({ type: "undo" })}><Icon name="discard" />{CONTEXT.undoLast}</button>
+                    <IconButton icon="redo" name={CONTEXT.redoLast} onClick={() => post({ type: "redo" })} />
+                </footer>
             )}
         </section>
     );
 }
 
-const REASONS: Record<LeftOutBecause, string> = {
-    told: "the context tells it already",
-    noRoom: "no room",
-    belowBar: "too little to do with it, or too little new",
-};
-
-/** What a search looked for, what it took, and why it left the rest out. */
-function Recalled({ title, report }: { readonly title: string; readonly report: RecallReport | undefined }) {
-    if (report === undefined || report.terms.length === 0) {
-        return null;
-    }
+function Request({ state, context }: { readonly state: State; readonly context: NonNullable<State["context"]> }) {
+    const { plan, usage, stats, events } = context;
+    const now = new Date();
     return (
-        <details data-testid="recalled">
-            <summary>{title}: {tokens(report.tokens)} of {tokens(report.roomTokens)} tokens</summary>
-            <p>Looked for: {visible(report.terms.join(", "))}</p>
-            <ul>
-                {report.taken.map((each, index) => <li key={index}>Told: {describeFound(each)}, {tokens(each.tokens)} tokens</li>)}
-                {report.leftOut.map((each, index) => <li key={index}>Left out: {describeFound(each)}, {REASONS[each.because]}</li>)}
+        <div class="page wide">
+            <Whole plan={plan} usage={usage} />
+            {plan.segments.some((each) => each.messages !== undefined) ? <InOrder plan={plan} usage={usage} /> : <p class="muted full">{CONTEXT.nothingYet}</p>}
+            {stats !== undefined && (
+                <div class="column">
+                    <ContextChart stats={stats} plan={plan} events={events} now={now} />
+                    <Cost stats={stats} />
+                </div>
+            )}
+            <Details plan={plan} stats={stats} progress={state.progress} />
+        </div>
+    );
+}
+
+/** How full the window is, as a figure, a bar and a table. */
+function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly usage: ContextUsage }) {
+    const all = shares(usage);
+    const whole = all.reduce((sum, each) => sum + each.tokens, 0);
+    const limit = plan.summarizeAtTokens;
+    const about = { exact: "", estimated: "about", bytes: "roughly" }[usage.counting];
+    return (
+        <section class="full">
+            <div class="figure">
+                {about !== "" && <span class="muted">{about}</span>}
+                <b class="num">{short(plan.usedTokens)}</b>
+                <span class="muted ellipsis">of {short(plan.limitTokens)} tokens<span class="hide-narrow"> that fit {visible(plan.model)}</span></span>
+                <span class="spring" />
+                <span class="num">{percent(plan.usedTokens, plan.limitTokens)}</span>
+            </div>
+            {plan.suggestion !== undefined && <p class="warn">{visible(plan.suggestion)}</p>}
+            <div class="stack" aria-hidden="true">
+                <div class="cells">
+                    {all.map((share) => <span key={share.kind} class={`fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} style={{ flexGrow: share.tokens }} title={`${nameOf(share.kind)}: ${short(share.tokens)} tokens`} />)}
+                </div>
+                {limit !== undefined && <span class="tick" style={{ "--at": `${(100 * limit) / Math.max(1, whole)}%` }}><span>{CONTEXT.summarizesHere}</span></span>}
+            </div>
+            <ul class="plain legend" aria-label="Shares of the window">
+                {all.map((share) => (
+                    <li key={share.kind}>
+                        <span class={`swatch fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} aria-hidden="true" />
+                        <span class="ellipsis">{nameOf(share.kind)}</span>
+                        <span class="num" title={`${share.tokens.toLocaleString("en")} tokens`}>{short(share.tokens)}</span>
+                        <span class="num">{percent(share.tokens, whole)}</span>
+                    </li>
+                ))}
             </ul>
-        </details>
+        </section>
     );
 }
 
-const describeFound = ({ messageId, factId, score }: RecallLeftOut | RecallTaken): string =>
-    `${messageId === undefined ? `fact ${factId}` : `message ${messageId}`} (score ${score.toFixed(2)})`;
-
-function Moment({ event, budget }: { readonly event: ContextEventLine; readonly budget: number }) {
-    const at = new Date(event.at);
-    const isToday = at.toDateString() === new Date().toDateString();
+function InOrder({ plan, usage }: { readonly plan: PrepareContextResult; readonly usage: ContextUsage }) {
+    const { dispatch } = useEnds();
+    const [isList, setList] = useState(false);
+    const cells = useMemo(() => cellsOf(plan.segments), [plan.segments]);
+    const [picked, setPicked] = useState(() => Math.max(0, plan.segments.findLastIndex((each) => each.type === "message" && each.role === "user")));
+    const segment = plan.segments[picked];
+    const open = (index: number) => {
+        const chosen = plan.segments[index];
+        if (chosen?.messages !== undefined) {
+            dispatch({ type: "showMessage", messageId: chosen.messages.start, tab: chosen.type === "summary" ? "summary" : "originals" });
+        }
+    };
+    const props = { picked, onPick: setPicked, onOpen: open };
     return (
-        <li>
-            <time dateTime={event.at}>{isToday ? at.toLocaleTimeString() : at.toLocaleString()}</time> <strong>{event.what}</strong> <span class="detail">{visible(event.detail)}</span>
-            {event.tokens !== undefined && <span class="use" aria-hidden="true"><span style={{ width: `${Math.min(100, (100 * event.tokens) / Math.max(1, budget))}%` }} /></span>}
-        </li>
+        <section>
+            <h2>
+                {CONTEXT.inOrder}
+                <span class="spring" />
+                <span class="tabs" role="group" aria-label="Shown as">
+                    <button type="button" aria-pressed={!isList} onClick={() => setList(false)}>{CONTEXT.map}</button>
+                    <button type="button" aria-pressed={isList} onClick={() => setList(true)}>{CONTEXT.list}</button>
+                </span>
+            </h2>
+            {isList ? <ContextList segments={plan.segments} {...props} /> : <ContextMap cells={cells} plan={plan} usage={usage} {...props} />}
+            {segment !== undefined && <Detail segment={segment} onOpen={() => open(picked)} />}
+        </section>
     );
 }
 
-function describeRange({ start, end }: MessageRange): string {
-    return end - start === 1 ? `message ${start}` : `messages ${start} to ${end - 1}`;
-}
-
-function SummaryButtons({ id }: { readonly id: number }) {
+/** The card about one segment. */
+function Detail({ segment, onOpen }: { readonly segment: ContextSegment; readonly onOpen: () => void }) {
     const { post } = useEnds();
+    const { messages, summaryId, originalTokens } = segment;
+    const isMessage = segment.type === "message" || segment.type === "preview";
     return (
-        <span class="tools">
-            <button type="button" class="small" aria-label={`Expand summary ${id}`} onClick={() => post({ type: "expand", summaryId: id })}>Expand</button>
-            <button type="button" class="small" aria-label={`Write summary ${id} again`} onClick={() => post({ type: "regenerate", summaryId: id })}>Regenerate</button>
-        </span>
+        <div class={`detail ${classOf(segment)}`} role="group" aria-label="The chosen segment" data-testid="segment-detail">
+            <div class="top">
+                <b>{visible(titleOf(segment))}</b>
+                <span class="num">{tokensOf(segment)}{originalTokens === undefined ? "" : ` instead of ${short(originalTokens)}`}</span>
+                <span>{segment.isInPrefix ? CONTEXT.sentBefore : CONTEXT.isNew}</span>
+            </div>
+            {segment.excerpt !== undefined && <q>{visible(segment.excerpt)}</q>}
+            <p class="why">{visible(reasonOf(segment))}</p>
+            {messages !== undefined && (
+                <div class="do">
+                    <button type="button" class="text-btn" onClick={onOpen}>{CONTEXT.showInChat}</button>
+                    {isMessage && <button type="button" class="text-btn" onClick={() => post({ type: "summarize", upTo: messages.end - 1 })}>{CONTEXT.summarizeUpToHere}</button>}
+                    {summaryId !== undefined && (
+                        <>
+                            <button type="button" class="text-btn" onClick={() => post({ type: "expand", summaryId })}>{CONTEXT.sendOriginals}</button>
+                            <button type="button" class="text-btn" onClick={() => post({ type: "regenerate", summaryId })}>{CONTEXT.writeAgain}</button>
+                        </>
+                    )}
+                </div>
+            )}
+        </div>
     );
 }

@@ -43,6 +43,12 @@ export class Heights {
         return change;
     }
 
+    /** Gives the rows [start, end) one height. */
+    fill(start: number, end: number, height: number): void {
+        this.heights.fill(height, start, Math.min(end, this.n));
+        this.tree = build(this.heights);
+    }
+
     /** Where a row begins. */
     offset(index: number): number {
         let sum = 0;

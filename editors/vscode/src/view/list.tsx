@@ -3,11 +3,15 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 
 import { Heights } from "./heights";
+import { Layer } from "./layer";
+import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
 import { useEnds } from "./post";
 import { isShownLive, type State } from "./state";
 
 const GUESS_PX = 96;
+/** A closed sheet with what is around it. */
+const LAYER_PX = 90;
 const MARGIN_PX = 800;
 /** Nearer to the end than that, the list follows what comes. */
 const FOLLOW_PX = 48;
@@ -26,14 +30,32 @@ export function MessageList({ state, children, after }: { readonly state: State;
     const [, redraw] = useReducer((n: number) => n + 1, 0);
     const conversationId = state.conversation?.conversationId;
 
+    /** The summaries whose messages have no rows, and by how much what is looked at moved when they came. */
+    const folded = useRef<State["memory"]["summaries"]>([]);
+    const shift = useRef(0);
+    const sheets = useRef(state.memory.openLayers);
     const opened = useRef<string | undefined>(undefined);
     if (opened.current !== conversationId) {
         opened.current = conversationId;
         heights.current = new Heights(0, GUESS_PX);
         asked.current = new Map();
+        folded.current = [];
         follows.current = state.showMessage === undefined;
     }
     heights.current.resize(state.total);
+    const { summaries, openLayers } = state.memory;
+    // A sheet that is opened is read from its top.
+    if (sheets.current !== openLayers) {
+        follows.current &&= openLayers.size === 0 || openLayers.size < sheets.current.size;
+        sheets.current = openLayers;
+    }
+    if (folded.current !== summaries) {
+        const anchor = heights.current.indexAt(scroller.current?.scrollTop ?? 0);
+        const before = heights.current.offset(anchor);
+        fold(heights.current, folded.current, summaries);
+        folded.current = summaries;
+        shift.current += heights.current.offset(anchor) - before;
+    }
 
     /** As it was observed: to ask the element here would lay out the page while an answer streams. */
     const viewHeight = useRef(800);
@@ -50,6 +72,11 @@ export function MessageList({ state, children, after }: { readonly state: State;
             return;
         }
         for (let id = start; id < end; id++) {
+            const layer = layerOf(state.memory, id);
+            if (layer !== undefined) {
+                id = layer.messages.end - 1;
+                continue;
+            }
             const page = Math.floor(id / PAGE) * PAGE;
             // A page is asked for once while it is missing; one that was forgotten is asked for again.
             if (!state.messages.has(id) && asked.current.get(page) !== state.messages.size) {
@@ -127,21 +154,27 @@ export function MessageList({ state, children, after }: { readonly state: State;
         observed.current.rows = now;
         if (follows.current) {
             list.scrollTop = list.scrollHeight;
+        } else if (shift.current !== 0) {
+            list.scrollTop += shift.current;
         }
-    }, [start, end, state.messages, state.total, conversationId]);
+        shift.current = 0;
+    }, [start, end, state.messages, state.total, summaries, conversationId]);
 
     useLayoutEffect(() => {
         if (state.showMessage !== undefined && scroller.current !== null) {
             follows.current = false;
-            scroller.current.scrollTop = heights.current.offset(state.showMessage);
+            scroller.current.scrollTop = heights.current.offset(layerOf(state.memory, state.showMessage)?.messages.start ?? state.showMessage);
             redraw(0);
         }
     }, [state.showMessage, conversationId]);
 
     // Whoever asks something wants to see what comes of it.
     const question = state.live?.question;
+    const isJump = useRef(state.showMessage !== undefined);
     useLayoutEffect(() => {
-        if ((question !== undefined || state.reply !== undefined) && scroller.current !== null) {
+        if (isJump.current) {
+            isJump.current = false; // what was asked before the list came is not what somebody wants to see
+        } else if ((question !== undefined || state.reply !== undefined) && scroller.current !== null) {
             follows.current = true;
             scroller.current.scrollTop = scroller.current.scrollHeight;
             redraw(0);
@@ -150,6 +183,18 @@ export function MessageList({ state, children, after }: { readonly state: State;
 
     const rows = [];
     for (let id = start; id < end; id++) {
+        const layer = layerOf(state.memory, id);
+        if (layer !== undefined) {
+            if (id === layer.messages.start && conversationId !== undefined) {
+                rows.push(
+                    <div key={`${conversationId} ${id}`} data-id={id} class="row">
+                        <Layer summary={layer} layer={state.memory.openLayers.get(id)} messages={state.messages} conversationId={conversationId} marked={state.showMessage} />
+                    </div>,
+                );
+            }
+            id = layer.messages.end - 1;
+            continue;
+        }
         const message = state.messages.get(id);
         const isLive = message !== undefined && isShownLive(state, message);
         rows.push(
@@ -185,6 +230,17 @@ export function MessageList({ state, children, after }: { readonly state: State;
             </div>
         </div>
     );
+}
+
+/** What a summary stands for takes no room but for its sheet, which lies in the row of its first message. */
+function fold(heights: Heights, before: State["memory"]["summaries"], after: State["memory"]["summaries"]): void {
+    for (const { messages } of before) {
+        heights.fill(messages.start, messages.end, GUESS_PX);
+    }
+    for (const { messages } of after) {
+        heights.fill(messages.start, messages.start + 1, LAYER_PX);
+        heights.fill(messages.start + 1, messages.end, 0);
+    }
 }
 
 /** Up and Down go from message to message while the focus is on one, or on the list. */

@@ -19,8 +19,9 @@ import type {
     StoreInfo,
     WriterInfo,
 } from "../protocol.gen";
+import { NO_MEMORY, opened, reduceMemory, type LocalMemory, type Memory } from "./memory";
 
-export type Page = "chat" | "conversations" | "context" | "shared";
+export type Page = "chat" | "conversations" | "context" | "facts" | "shared";
 
 export interface Approval {
     readonly id: string;
@@ -57,6 +58,8 @@ export interface State {
     readonly context?:
         | { readonly plan: PrepareContextResult; readonly stats?: StatsResult | undefined; readonly usage: ContextUsage; readonly events: readonly ContextEventLine[] }
         | undefined;
+    /** Summaries, facts, and a deletion that waits. */
+    readonly memory: Memory;
     /** How the way to the hub is. */
     readonly hub?: HubStatus | undefined;
     /** What sharing the open conversation would mean. */
@@ -87,6 +90,7 @@ export const INITIAL: State = {
     completion: { seq: 0, start: 0, items: [] },
     approvals: [],
     recovery: [],
+    memory: NO_MEMORY,
     progress: "",
     announcement: "",
     draft: { n: 0, text: "" },
@@ -94,7 +98,7 @@ export const INITIAL: State = {
 };
 
 /** What the panel does by itself. */
-export type Local = { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
+export type Local = LocalMemory | { readonly type: "showMessage"; readonly messageId: number; readonly tab: "summary" | "originals" } | { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
 
 /** Messages further than that from those last read are forgotten; they can be read again. */
 const KEPT = 2_000;
@@ -121,6 +125,7 @@ export function reduce(state: State, message: FromHost | Local): State {
                 failure: undefined,
                 usage: isSame ? state.usage : undefined,
                 context: undefined,
+                memory: { ...state.memory, summaries: isSame ? state.memory.summaries : [], openLayers: isSame ? state.memory.openLayers : new Map() },
                 reply: undefined,
                 sharePlan: undefined,
                 readers: isSame ? state.readers : undefined,
@@ -177,10 +182,21 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, page: message.page };
         case "focus":
             return { ...state, page: "chat", focus: state.focus + 1 };
+        case "showMessage":
+            return { ...state, page: "chat", showMessage: message.messageId, memory: opened(state.memory, message.messageId, message.tab) };
         case "goTo":
             return { ...state, page: message.page };
         case "closeCompletion":
             return { ...state, completion: { ...state.completion, items: [] } };
+        case "summaries":
+        case "facts":
+        case "factCounts":
+        case "forgotten":
+        case "deletion":
+        case "layer":
+        case "hideStale":
+        case "cancelDeletion":
+            return { ...state, memory: reduceMemory(state.memory, message, { id: state.conversation?.conversationId, showMessage: state.showMessage }) };
         case "hub":
             return { ...state, hub: message.status };
         case "sharePlan": {

@@ -126,6 +126,7 @@ async def stats(ls: PalimpsestServer, params: ConversationParams) -> StatsResult
                 None if each.cause is None else each.cause.value,
                 each.tokens_before,
                 each.cached_tokens,
+                each.model,
             )
             for each in found.moments
         ],
@@ -156,6 +157,7 @@ def _to_result(plan: Plan, page: str | None) -> PrepareContextResult:
         message_count=None if too_large is None else too_large.message_count,
         recall=_to_report(plan.recall, plan.state.cut.estimator),
         step_note=_to_report(plan.note, plan.state.cut.estimator),
+        summarize_at_tokens=plan.summarize_at_tokens,
         page=page,
     )
 

@@ -60,6 +60,8 @@ class Plan:
     certainty: Certainty
     segments: tuple[Segment, ...]
     """In the request's order, also where it could not be sent; they add up to `used_tokens`."""
+    summarize_at_tokens: int | None
+    """The upper estimate above which a turn summarizes; None when it never does."""
     would_summarize: tuple[tuple[MessageId, MessageId], ...]
     """[start, end) of the messages that a turn would summarize first."""
     problem: ContextError | None
@@ -144,6 +146,7 @@ async def explain(
         limit_tokens=limit,
         certainty=certainty_of(dry.model, dry.tokenizer),
         segments=dry.segments,
+        summarize_at_tokens=engine.due_tokens(dry) if engine.settings.infinity else None,
         would_summarize=tuple((tried.pieces[i].start, tried.pieces[j - 1].end) for i, j in runs),
         problem=problem,
         state=dry,

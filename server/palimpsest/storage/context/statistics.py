@@ -50,6 +50,8 @@ class ContextMoment:
     """The size of the context before a compaction; None for a request."""
     cached_tokens: int | None = None
     """Of a request: what its service read from its cache; None when the service did not count the request."""
+    model: str | None = None
+    """The model that a compaction was made for; None for a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +82,21 @@ def moments(conversation_id: ConversationId, n_most: int) -> list[ContextMoment]
     """The newest points, oldest first. Requests and compactions are ordered by the clock, because their numbers cannot
     be compared: good enough to show, and for nothing else."""
     found = execute(
-        """SELECT at, tokens, cause, tokens_before, cached FROM (
+        """SELECT at, tokens, cause, tokens_before, cached, of_model FROM (
             SELECT step.started_at AS at, step.id AS number, NULL AS cause, NULL AS tokens_before, COALESCE(
                 NULLIF(input_tokens + cache_read_tokens + cache_write_tokens, 0), estimated_tokens
             ) AS tokens,
-            CASE WHEN input_tokens + cache_read_tokens + cache_write_tokens > 0 THEN cache_read_tokens END AS cached
+            CASE WHEN input_tokens + cache_read_tokens + cache_write_tokens > 0 THEN cache_read_tokens END AS cached,
+            NULL AS of_model
             FROM step JOIN turn ON turn.id = step.turn WHERE turn.conversation = ?
             UNION ALL
-            SELECT created_at, version, cause, tokens_before, tokens_after, NULL FROM cut WHERE conversation = ?
+            SELECT created_at, version, cause, tokens_before, tokens_after, NULL, model FROM cut WHERE conversation = ?
         ) ORDER BY at DESC, cause IS NULL DESC, number DESC LIMIT ?""",
         *(conversation_id, conversation_id, n_most),
     )
     newest = [
-        ContextMoment(at, tokens, None if cause is None else CutCause(cause), before, cached)
-        for at, tokens, cause, before, cached in found
+        ContextMoment(at, tokens, None if cause is None else CutCause(cause), before, cached, model)
+        for at, tokens, cause, before, cached, model in found
     ]
     return newest[::-1]
 

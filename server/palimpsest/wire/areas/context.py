@@ -143,6 +143,8 @@ class PrepareContextResult(Wire):
     was recalled for the newest turn was chosen, if the server still knows. No model is asked."""
     step_note: RecallReport | None = None
     """Without a `text`: how the newest note to a step of a turn was chosen, if the server still knows."""
+    summarize_at_tokens: int | None = None
+    """The upper estimate above which a turn summarizes older messages. Absent: it never does, by the settings."""
     page: str | None = None
     """With `withPage`: the context in Markdown, as `/context` shows it: the rules, what each summary says, what was
     recalled, and the messages in short."""
@@ -286,6 +288,8 @@ class ContextMoment(Wire):
     """For a change: the tokens of the context before it."""
     cached_tokens: int | None = None
     """For a request: those of its tokens that the service read from its cache. Absent: the service did not say."""
+    model: str | None = None
+    """For a change: the model of the conversation then."""
 
 
 @attrs.frozen(eq=False, repr=False)

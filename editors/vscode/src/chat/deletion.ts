@@ -1,0 +1,23 @@
+/** Deleting a conversation for good: what would go is told first, and somebody has to say so. */
+import type { FromHost } from "../messages";
+import type { ServerPort } from "../port";
+import * as p from "../protocol.gen";
+
+export class Deletion {
+    constructor(
+        private readonly server: ServerPort,
+        private readonly tell: (message: FromHost) => void,
+    ) {}
+
+    async plan(conversationId: string): Promise<void> {
+        this.tell({ type: "deletion", conversationId, plan: await this.server.request(p.ConversationPurgePlanRequest, { conversationId }) });
+    }
+
+    /** Its words are deleted. What is left of it, ids and times, is archived. */
+    async carryOut(conversationId: string): Promise<void> {
+        await this.server.request(p.ConversationPurgeRequest, { conversationId, confirm: true });
+        await this.server.request(p.ConversationArchiveRequest, { conversationId, isArchived: true });
+        this.tell({ type: "deletion", conversationId });
+        this.tell({ type: "show", page: "conversations" });
+    }
+}

@@ -1,0 +1,155 @@
+/** The segments of a request as cells of a map and rows of a list: how each is called, and why it is there. */
+import type { ContextSegment, MessageRange } from "../protocol.gen";
+import { CONTEXT } from "../texts";
+import { counted } from "./figures";
+
+/** By the type of a segment: the class of its color. */
+const CLASSES: Readonly<Record<string, string>> = {
+    system: "k-system",
+    tools: "k-tools",
+    pins: "k-rules",
+    summary: "k-summaries",
+    message: "k-messages",
+    preview: "k-previews",
+    injection: "k-recalled",
+    overhead: "k-overhead",
+};
+
+export function classOf(segment: ContextSegment): string {
+    return CLASSES[segment.type] ?? "k-overhead";
+}
+
+const TOOL_RESULT = /^(\S+) (?:answered|failed): (.*)$/su;
+
+/** One line of the list. */
+export function labelOf(segment: ContextSegment): string {
+    const said = segment.excerpt ?? "";
+    switch (segment.type) {
+        case "system":
+            return CONTEXT.instructions;
+        case "tools":
+            return segment.itemCount === undefined ? CONTEXT.tools : counted(segment.itemCount, "tool");
+        case "pins":
+            return segment.itemCount === undefined ? CONTEXT.rules : `${counted(segment.itemCount, "rule")} of yours`;
+        case "summary":
+            return segment.messages === undefined ? CONTEXT.summary : `Summary of ${rangeOf(segment.messages)}`;
+        case "injection":
+            return `Recalled: ${said}`;
+        case "overhead":
+            return CONTEXT.overhead;
+    }
+    const tool = segment.role === "tool" ? TOOL_RESULT.exec(said) : null;
+    if (tool !== null) {
+        return segment.type === "preview" ? `Result of ${tool[1] ?? ""}, shortened` : `Result of ${tool[1] ?? ""}`;
+    }
+    const who = segment.role === "user" ? "You" : segment.role === "tool" ? "Tool" : "Answer";
+    return said === "" ? `${who}, ${rangeOf(segment.messages)}` : `${who}: ${said}`;
+}
+
+/** The title of the card about it. */
+export function titleOf(segment: ContextSegment): string {
+    if (segment.messages === undefined || segment.type === "summary") {
+        return labelOf(segment);
+    }
+    if (segment.type === "injection") {
+        return `Recalled for message ${segment.messages.start}`;
+    }
+    const id = segment.messages.start;
+    const name = segment.role === "user" ? `Your message ${id}` : segment.role === "tool" ? `Tool result, message ${id}` : `Answer, message ${id}`;
+    return segment.type === "preview" ? `${name}, shortened` : name;
+}
+
+/** Why the segment is in the request in this form. */
+export function reasonOf(segment: ContextSegment): string {
+    switch (segment.type) {
+        case "system":
+        case "tools":
+            return CONTEXT.alwaysFirst;
+        case "pins":
+            return CONTEXT.yourRules;
+        case "summary": {
+            const { start, end } = segment.messages ?? { start: 0, end: 0 };
+            return `Stands for ${counted(end - start, "older message")}.`;
+        }
+        case "message":
+            return CONTEXT.wordForWord;
+        case "preview":
+            return CONTEXT.shortened;
+        case "injection":
+            return CONTEXT.recalled;
+        case "overhead":
+            return CONTEXT.addedByService;
+        default:
+            return segment.reason;
+    }
+}
+
+/** `412 tokens`; with "about" or "roughly" where they are estimated. */
+export function tokensOf(segment: ContextSegment): string {
+    const how = { exact: "", estimated: "about ", bytes: "roughly " }[segment.certainty];
+    return `${how}${counted(segment.tokens, "token")}`;
+}
+
+export function rangeOf(range: MessageRange | undefined): string {
+    if (range === undefined) {
+        return "";
+    }
+    return range.end - range.start === 1 ? `message ${range.start}` : `messages ${range.start}–${range.end - 1}`;
+}
+
+/** A cell of the map: one segment, or neighbors of one kind where there are very many. */
+export interface Cell {
+    /** Of its first segment. */
+    readonly index: number;
+    readonly segments: readonly ContextSegment[];
+    readonly tokens: number;
+    readonly isNew: boolean;
+    readonly isByModel: boolean;
+    /** The width in percent of a row. */
+    readonly width: number;
+}
+
+export const MOST_CELLS = 400;
+
+export function cellsOf(segments: readonly ContextSegment[]): Cell[] {
+    const perCell = Math.ceil(segments.length / MOST_CELLS);
+    const groups: { index: number; segments: ContextSegment[] }[] = [];
+    segments.forEach((segment, index) => {
+        const last = groups.at(-1);
+        const before = last?.segments.at(-1);
+        const isSame = before !== undefined && before.type === "message" && segment.type === "message" && before.isInPrefix === segment.isInPrefix;
+        if (last !== undefined && isSame && last.segments.length < perCell) {
+            last.segments.push(segment);
+        } else {
+            groups.push({ index, segments: [segment] });
+        }
+    });
+    const total = segments.reduce((sum, each) => sum + each.tokens, 0);
+    const rows = Math.max(1, Math.min(12, Math.round(0.8 * Math.sqrt(groups.length))));
+    return groups.map(({ index, segments: members }) => {
+        const tokens = members.reduce((sum, each) => sum + each.tokens, 0);
+        return {
+            index,
+            segments: members,
+            tokens,
+            isNew: members.some((each) => !each.isInPrefix),
+            isByModel: members.every((each) => each.role === "assistant" || each.role === "tool"),
+            width: Math.min(100, total === 0 ? 100 : (100 * tokens * rows) / total),
+        };
+    });
+}
+
+/** How a cell is read out. */
+export function nameOfCell(cell: Cell): string {
+    const [first] = cell.segments;
+    const last = cell.segments.at(-1);
+    if (first === undefined || last === undefined) {
+        return "";
+    }
+    const state = cell.isNew ? CONTEXT.isNew : CONTEXT.sentBefore;
+    if (cell.segments.length === 1) {
+        return `${titleOf(first)}, ${tokensOf(first)}, ${state}`;
+    }
+    const range = { start: first.messages?.start ?? 0, end: last.messages?.end ?? 0 };
+    return `${rangeOf(range)}, ${counted(cell.tokens, "token")}, ${state}`;
+}

@@ -1,0 +1,157 @@
+/** One fact: its state, where it holds, and opened: the lines then and now, the words it rests on, and what can be done. */
+import { Fragment } from "preact";
+import { useState } from "preact/hooks";
+
+import type { FactInfo, FactSource } from "../protocol.gen";
+import { FACTS } from "../texts";
+import { differing, placeOf, STATES, whereOf, type Condition } from "./fact_groups";
+import { day, dayInWords } from "./figures";
+import { Icon, IconButton } from "./page_head";
+import { useEnds } from "./post";
+import { visible } from "./visible";
+
+interface Props {
+    readonly fact: FactInfo;
+    readonly condition: Condition;
+    readonly folderUri: string;
+}
+
+type Action = "verify" | "update" | "forget" | "pin" | "ask";
+
+export function FactRow({ fact, condition, folderUri }: Props) {
+    const { post } = useEnds();
+    const [isOpen, setOpen] = useState(false);
+    const act = (action: Action) => post({ type: "fact", action, factId: fact.id, folderUri });
+    const { icon, name } = STATES[condition];
+    return (
+        <li class={`fact ${condition}${isOpen ? " is-open" : ""}`} data-testid="fact">
+            <Icon name={icon} />
+            <div>
+                <button type="button" class="text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><span class="sr">{name}: </span><Statement text={fact.content} /></button>
+                <Where fact={fact} condition={condition} />
+            </div>
+            {!isOpen && (
+                <div class="acts" role="toolbar" aria-label={`About this fact: ${visible(fact.content).slice(0, 40)}`}>
+                    {fact.isStale && <IconButton icon="check" name={FACTS.markStillTrue} onClick={() => act("verify")} />}
+                    {fact.isStale && <IconButton icon="sync" name={FACTS.update} onClick={() => act("update")} />}
+                    {!fact.isStale && fact.factType !== "pinned" && <IconButton icon="pin" name={FACTS.pin} onClick={() => act("pin")} />}
+                    <IconButton icon="comment-discussion" name={FACTS.ask} onClick={() => act("ask")} />
+                    <IconButton icon="trash" name={FACTS.forgetFact} onClick={() => act("forget")} />
+                </div>
+            )}
+            {isOpen && (
+                <div class="more">
+                    <ThenAndNow sources={fact.sources} />
+                    <RestsOn fact={fact} />
+                    <div class="do">
+                        {fact.isStale ? (
+                            <>
+                                <button type="button" class="btn" onClick={() => act("update")}><Icon name="sync" />{FACTS.update}</button>
+                                <button type="button" class="btn second" onClick={() => act("verify")}><Icon name="check" />{FACTS.stillTrue}</button>
+                            </>
+                        ) : (
+                            <>
+                                {fact.factType !== "pinned" && <button type="button" class="btn second" onClick={() => act("pin")}><Icon name="pin" />{FACTS.pin}</button>}
+                                <button type="button" class="btn second" onClick={() => act("ask")}><Icon name="comment-discussion" />{FACTS.ask}</button>
+                            </>
+                        )}
+                        <button type="button" class="text-btn" onClick={() => act("forget")}>{FACTS.forget}</button>
+                    </div>
+                </div>
+            )}
+        </li>
+    );
+}
+
+/** The statement, with what stands in backticks as code. */
+function Statement({ text }: { readonly text: string }) {
+    return <>{visible(text).split("`").map((piece, index, all) => (index % 2 === 1 && index < all.length - 1 ? <code key={index}>{piece}</code> : <Fragment key={index}>{piece}</Fragment>))}</>;
+}
+
+function Where({ fact, condition }: { readonly fact: FactInfo; readonly condition: Condition }) {
+    const now = new Date();
+    const place = placeOf(fact);
+    const isStale = condition === "changed" || condition === "missing";
+    return (
+        <p class="where">
+            {isStale && <span class="state">{STATES[condition].name}</span>}
+            {place !== undefined && <span>{condition === "moved" ? "Moved to " : ""}<Place source={place} /></span>}
+            {fact.factType === "pinned" && <span>Pinned by you</span>}
+            {fact.author !== undefined && <span>noted by {visible(fact.author)}</span>}
+            {place === undefined && fact.factType !== "pinned" && fact.quote !== undefined ? <span>Said {dayInWords(new Date(fact.createdAt), now)}</span> : <span>{day(new Date(fact.createdAt), now)}</span>}
+            {fact.uses > 0 && <span>used {fact.uses}×</span>}
+            {fact.shared && <span>shared</span>}
+        </p>
+    );
+}
+
+function Place({ source }: { readonly source: FactSource }) {
+    const { post } = useEnds();
+    if (source.condition === "missing") {
+        const line = source.startLine === undefined ? "" : `, was line ${source.startLine + 1}`;
+        return <>{source.symbol === undefined ? (line === "" ? visible(source.path) : line.slice(2)) : `${visible(source.symbol)}${line}`}</>;
+    }
+    const where = whereOf(source);
+    const line = source.nowLine ?? source.startLine;
+    return <button type="button" class="ref" title={`Open ${visible(source.path)}, ${visible(where)}`} onClick={() => post({ type: "openPlace", uri: source.uri, ...(line === undefined ? {} : { line }) })}>{visible(where)}</button>;
+}
+
+function ThenAndNow({ sources }: { readonly sources: readonly FactSource[] }) {
+    const known = sources.filter((each) => each.was !== undefined || each.now !== undefined);
+    if (known.length === 0) {
+        return null;
+    }
+    return (
+        <div class="diff" tabIndex={0} role="region" aria-label={FACTS.thenAndNow} data-testid="then-and-now">
+            <div class="rows">
+                {known.map((source, index) => {
+                    const { was, now } = differing(source.was ?? "", source.now ?? "");
+                    const number = (line: number | undefined) => (line === undefined ? "" : line + 1);
+                    return (
+                        <Fragment key={index}>
+                            {source.was !== undefined && <Line sign="del" number={number(source.startLine)} pieces={source.now === undefined ? [source.was, "", ""] : was} />}
+                            {source.now !== undefined && <Line sign="add" number={number(source.nowLine)} pieces={source.was === undefined ? [source.now, "", ""] : now} />}
+                        </Fragment>
+                    );
+                })}
+            </div>
+        </div>
+    );
+}
+
+function Line({ sign, number, pieces }: { readonly sign: "add" | "del"; readonly number: number | ""; readonly pieces: readonly [string, string, string] }) {
+    const [before, differs, after] = pieces;
+    return (
+        <div class={`r ${sign}`}>
+            <span>{number}</span>
+            <span>{sign === "add" ? "+" : "−"}<span class="sr">{sign === "add" ? " now: " : " then: "}</span></span>
+            <code>{visible(before)}{differs !== "" && <mark>{visible(differs)}</mark>}{visible(after)}</code>
+        </div>
+    );
+}
+
+/** The words that it rests on, and the way to the message. */
+function RestsOn({ fact }: { readonly fact: FactInfo }) {
+    const { post } = useEnds();
+    const { quote, conversationId, messageId } = fact;
+    if (quote === undefined) {
+        return null;
+    }
+    return (
+        <p class="quote">
+            Said {dayInWords(new Date(fact.createdAt), new Date())}: “{visible(quote)}”
+            {conversationId !== undefined && messageId !== undefined && <> <button type="button" class="text-btn" onClick={() => post({ type: "open", conversationId, messageId })}>Show in chat</button></>}
+        </p>
+    );
+}
+
+/** In the place of a fact that was forgotten just now. */
+export function Forgotten({ fact, folderUri }: { readonly fact: FactInfo; readonly folderUri: string }) {
+    const { post } = useEnds();
+    return (
+        <p class="forgotten" role="status">
+            <span class="ellipsis">{FACTS.forgotten} {visible(fact.content)}</span>
+            <button type="button" class="text-btn" onClick={() => post({ type: "fact", action: "restore", factId: fact.id, folderUri })}>{FACTS.undo}</button>
+        </p>
+    );
+}

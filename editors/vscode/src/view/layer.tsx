@@ -1,0 +1,142 @@
+/** A summary as a sheet where its messages were: closed, or open with what it says, or with the originals in place. */
+import { useEffect, useRef } from "preact/hooks";
+
+import type { MessageInfo, SummaryInfo } from "../protocol.gen";
+import { FACTS, LAYER } from "../texts";
+import { counted, moment, short } from "./figures";
+import { FIRST_ORIGINALS, type OpenLayer } from "./memory";
+import { Icon, IconButton } from "./page_head";
+import { useEnds } from "./post";
+import { Markdown } from "./text";
+import { visible } from "./visible";
+
+/** How many more originals at a time. */
+const MORE = 50;
+
+interface Props {
+    readonly summary: SummaryInfo;
+    /** Undefined: closed. */
+    readonly layer: OpenLayer | undefined;
+    readonly messages: ReadonlyMap<number, MessageInfo>;
+    readonly conversationId: string;
+    /** A message to show. */
+    readonly marked: number | undefined;
+}
+
+export function Layer({ summary, layer, messages, conversationId, marked }: Props) {
+    const { post, dispatch } = useEnds();
+    const { start, end } = summary.messages;
+    const n = end - start;
+    const isOpen = layer !== undefined;
+    const show = (to: OpenLayer | undefined) => dispatch({ type: "layer", start, layer: to });
+    const undo = () => post({ type: "expand", summaryId: summary.summaryId });
+    return (
+        <section class={`layer${isOpen ? " is-open" : ""}`} aria-label={`${LAYER.name}: messages ${start} to ${end - 1}`} data-testid="layer">
+            <div class="top">
+                <button type="button" class="toggle" aria-expanded={isOpen} title={`${summary.originalTokens.toLocaleString("en")} → ${counted(summary.tokens, "token")}`} onClick={() => show(isOpen ? undefined : { tab: "summary", shown: FIRST_ORIGINALS })}>
+                    <Icon name="layers" />
+                    <span class="what">
+                        <b>{counted(n, "message")} summarized</b>
+                        <span class="num">{short(summary.originalTokens)} → {short(summary.tokens)}<span class="hide-mid"> tokens</span></span>
+                    </span>
+                    {!isOpen && <span class="hide-mid muted">{LAYER.showOriginals}</span>}
+                    <i class="codicon codicon-chevron-right turn-arrow" aria-hidden="true" />
+                </button>
+                <IconButton icon="discard" name={LAYER.undoShort} onClick={undo} />
+            </div>
+            {isOpen && (
+                <div class="sheet">
+                    <div class="tabs" role="group" aria-label="Shown">
+                        <button type="button" aria-pressed={layer.tab === "summary"} onClick={() => show({ ...layer, tab: "summary" })}>{LAYER.summary}</button>
+                        <button type="button" aria-pressed={layer.tab === "originals"} onClick={() => show({ ...layer, tab: "originals" })}>{n === 1 ? "1 original" : `${n.toLocaleString("en")} originals`}</button>
+                    </div>
+                    {layer.tab === "summary" ? (
+                        <div class="say"><Markdown text={summary.text} /></div>
+                    ) : (
+                        <Originals start={start} end={end} shown={layer.shown} messages={messages} conversationId={conversationId} marked={marked} onMore={() => show({ ...layer, shown: layer.shown + MORE })} />
+                    )}
+                    <footer>
+                        <button type="button" class="text-btn" onClick={undo}><Icon name="discard" />{LAYER.undo}</button>
+                        <button type="button" class="text-btn" onClick={() => post({ type: "regenerate", summaryId: summary.summaryId })}><Icon name="refresh" />{LAYER.again}</button>
+                    </footer>
+                </div>
+            )}
+        </section>
+    );
+}
+
+const PAGE = 100;
+
+interface OriginalsProps {
+    readonly start: number;
+    readonly end: number;
+    readonly shown: number;
+    readonly messages: ReadonlyMap<number, MessageInfo>;
+    readonly conversationId: string;
+    readonly marked: number | undefined;
+    readonly onMore: () => void;
+}
+
+function Originals({ start, end, shown, messages, conversationId, marked, onMore }: OriginalsProps) {
+    const { post } = useEnds();
+    const asked = useRef(new Set<number>());
+    const mark = useRef<HTMLDivElement>(null);
+    const last = Math.min(end, start + shown);
+    useEffect(() => {
+        for (let id = start; id < last; id++) {
+            const page = Math.floor(id / PAGE) * PAGE;
+            if (!messages.has(id) && !asked.current.has(page)) {
+                asked.current.add(page);
+                post({ type: "read", conversationId, start: page });
+            }
+        }
+    });
+    useEffect(() => {
+        mark.current?.scrollIntoView({ block: "center" });
+    }, [marked]);
+    const now = new Date();
+    const rows = [];
+    for (let id = start; id < last; id++) {
+        const message = messages.get(id);
+        if (message !== undefined && !message.isHidden) {
+            rows.push(<Original key={id} message={message} now={now} mark={id === marked ? mark : undefined} />);
+        }
+    }
+    return (
+        <div class="old" role="list" aria-label="Original messages" data-testid="originals">
+            {rows.length === 0 && <p class="muted" role="status">{LAYER.reading}</p>}
+            {rows}
+            {last < end && <button type="button" class="text-btn" onClick={onMore}>Show {Math.min(MORE, end - last)} more</button>}
+        </div>
+    );
+}
+
+function Original({ message, now, mark }: { readonly message: MessageInfo; readonly now: Date; readonly mark: { current: HTMLDivElement | null } | undefined }) {
+    const { role, author } = message;
+    const who = role === "user" ? (author === undefined ? "You" : visible(author)) : role === "assistant" ? "Answer" : "Tool";
+    const calls = message.parts.flatMap((part) => (part.type === "tool_call" || part.type === "tool_result" ? [`${part.type === "tool_call" ? "Called" : part.isError === true ? "Failed:" : "Result of"} ${visible(part.name ?? "a tool")}`] : []));
+    return (
+        <div role="listitem" data-original={message.id} class={mark === undefined ? "" : "is-marked"} {...(mark === undefined ? {} : { ref: mark })}>
+            <span class="who">{who} · {moment(new Date(message.createdAt), now)}</span>
+            {message.isPurged === true ? <p class="muted">Deleted for good.</p> : message.text !== "" && <div class="say"><Markdown text={message.text} /></div>}
+            {calls.map((call, index) => <p key={index} class="muted">{call}</p>)}
+        </div>
+    );
+}
+
+/** Above the composer while facts are stale; hidden until their number changes. */
+export function StaleLine({ stale, hidden }: { readonly stale: number; readonly hidden: number }) {
+    const { post, dispatch } = useEnds();
+    if (stale === 0 || stale === hidden) {
+        return null;
+    }
+    return (
+        <div class="slim warn" role="status" data-testid="stale-facts">
+            <Icon name="warning" />
+            <span class="ellipsis">{stale === 1 ? "1 fact may be out of date" : `${stale} facts may be out of date`}</span>
+            <span class="spring" />
+            <button type="button" class="text-btn" onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }}>{FACTS.review}</button>
+            <IconButton icon="close" name={FACTS.hide} onClick={() => dispatch({ type: "hideStale" })} />
+        </div>
+    );
+}
