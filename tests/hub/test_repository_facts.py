@@ -263,7 +263,7 @@ async def test_sharing_and_its_end_by_slash_commands(checkout: Open) -> None:
     assert "1 pinned" in planned
     with pytest.raises(InvalidRequest, match="not shared"):
         await ann.type("/unshare facts")
-    assert "1 fact of this folder can be read by" in await ann.type("/share facts yes")
+    assert "can read 1 fact of this folder" in await ann.type("/share facts yes")
     git(bob.top, "remote", "remove", "origin")
     asked = await bob.type("/share facts")
     (repository,) = (await bob.plan()).alike

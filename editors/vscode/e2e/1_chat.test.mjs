@@ -29,7 +29,8 @@ const offer = () => window.page.locator(".notification-list-item", { hasText: "b
 const stored = (id, who) => window.panel.getByRole("article", { name: `${who}, message ${id}`, exact: true });
 
 test("what is said is answered word by word and then stored", async () => {
-    await window.send("list 60");
+    await window.composer.fill("list 60");
+    await window.panel.getByTestId("send").click();
     await window.streaming();
     assert.equal(await window.panel.getByRole("feed", { name: "Conversation" }).getAttribute("aria-busy"), "true");
     assert.match(await (await window.answered(1)).innerText(), /Item 60 of 60/);

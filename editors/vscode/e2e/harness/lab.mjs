@@ -32,7 +32,7 @@ for (const [signal, number] of [["SIGHUP", 1], ["SIGINT", 2], ["SIGTERM", 15]]) 
 }
 
 /** A child that does not outlive this process. `detached`: with all that it starts. */
-function start(command, args, options) {
+export function startChild(command, args, options) {
     const child = spawn(command, args, options);
     const id = options.detached === true ? -child.pid : child.pid;
     started.add(id);
@@ -107,7 +107,7 @@ export class Lab {
         const quiet = ["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"];
         const trust = this.options.trusted === false ? [] : ["--disable-workspace-trust"];
         const smoke = this.options.smoke === true ? ["--vscode-option", "enable-smoke-test-driver"] : [];
-        this.process = start(E2E_NODE, [entry, ...places, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, ...quiet, ...trust, ...smoke], {
+        this.process = startChild(E2E_NODE, [entry, ...places, "--auth", "none", "--bind-addr", `127.0.0.1:${this.port}`, ...quiet, ...trust, ...smoke], {
             env: this.environment,
             stdio: ["ignore", log, log],
             detached: true,
@@ -157,7 +157,7 @@ export class Lab {
 
     /** A program that lives as long as the lab. `ready`: resolves with the first line it prints. */
     async run(command, args) {
-        const child = start(command, args, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
+        const child = startChild(command, args, { env: this.environment, stdio: ["ignore", "pipe", "inherit"] });
         this.helpers.push(child);
         const [line] = await once(createInterface({ input: child.stdout }), "line");
         return line;
@@ -179,12 +179,27 @@ export async function startModel(script, perSecond = 50, characters = 4_000) {
     const file = path.join(E2E_RUNS, `script-${process.pid}.jsonl`);
     mkdirSync(E2E_RUNS, { recursive: true });
     writeFileSync(file, script.map((each) => JSON.stringify(each)).join("\n"));
-    const child = start(E2E_PYTHON, ["-P", helper, file, String(perSecond), String(characters)], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = startChild(E2E_PYTHON, ["-P", helper, file, String(perSecond), String(characters)], { stdio: ["ignore", "pipe", "inherit"] });
     const [url] = await once(createInterface({ input: child.stdout }), "line");
     return {
         url,
         env: { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${url}/v1`, PALIMPSEST_MODEL: "gpt-4o" },
         stop: () => child.kill(),
+    };
+}
+
+/** A program that answers orders, a line for a line. `said`: its first line. */
+export async function startHelper(command, args, options) {
+    const child = startChild(command, args, { ...options, stdio: ["pipe", "pipe", "inherit"] });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const said = (await lines.next()).value;
+    return {
+        said,
+        ask: async (order) => {
+            child.stdin.write(`${order}\n`);
+            return (await lines.next()).value;
+        },
+        stop: () => child.stdin.end(),
     };
 }
 

@@ -20,7 +20,7 @@ export class ChatPanel implements vscode.WebviewViewProvider {
         this.view = view;
         this.isReady = false;
         const { webview } = view;
-        webview.options = { enableScripts: true, enableCommandUris: false, enableForms: false, localResourceRoots: [vscode.Uri.joinPath(this.root, "dist")], portMapping: [] };
+        webview.options = { enableScripts: true, enableCommandUris: false, enableForms: true, localResourceRoots: [vscode.Uri.joinPath(this.root, "dist")], portMapping: [] };
         webview.onDidReceiveMessage((value: unknown) => {
             const message = readFromView(value);
             if (message === undefined) {

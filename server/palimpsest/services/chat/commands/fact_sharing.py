@@ -32,7 +32,8 @@ async def share(scope: Scope, choice: str) -> Reply:
         return Reply("\n\n".join(_told(plan)))
     await shared.share(plan, None if choice == "yes" else choice)
     readers = ", ".join(plain(each.name) for each in plan.readers)
-    return Reply(f"{counted(plan.n_facts, 'fact')} of this folder can be read by {readers}; new ones follow.")
+    lines = [f"{readers} can read {counted(plan.n_facts, 'fact')} of this folder, and the ones that follow."]
+    return Reply("\n\n".join([*lines, *_left_out(plan)]))
 
 
 async def unshare(scope: Scope, choice: str) -> Reply:
@@ -50,6 +51,13 @@ async def unshare(scope: Scope, choice: str) -> Reply:
     return Reply("The facts of this folder are not shared any more.")
 
 
+def _left_out(plan: FactsPlan) -> list[str]:
+    if not plan.left_out:
+        return []
+    listed = "".join(f"\n- {n} {_REASONS[why]}" for why, n in plan.left_out.items())
+    return [f"Not shared:\n{listed}"]
+
+
 def _told(plan: FactsPlan) -> list[str]:
     readers = ", ".join(plain(each.name) for each in plan.readers)
     where = plan.identity.remote or f"the first commit {plan.identity.root_commit[:12]}"
@@ -58,9 +66,7 @@ def _told(plan: FactsPlan) -> list[str]:
     ]
     if plan.n_cleaned:
         lines.append(f"Keys of known forms and the paths of this machine are taken out of {plan.n_cleaned} of them.")
-    if plan.left_out:
-        listed = "".join(f"\n- {n} {_REASONS[why]}" for why, n in plan.left_out.items())
-        lines.append(f"Not shared:\n{listed}")
+    lines += _left_out(plan)
     lines.append(
         "Shared are statements, names, and places in files; no message, no quote and no pin. Facts of the team come "
         "here with the names of their authors, and are no rules."
