@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 from tests.clients import fake_gemini
 from tests.clients.fake_gemini import FakeGemini
+from tests.clients.fake_ollama import FakeOllama
 from tests.clients.fake_provider import KEY, Call, FakeProvider, Fault, Reply
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import started
@@ -23,6 +24,7 @@ from tests.slow import slow
 from tests.waiting import WAIT_S
 
 from palimpsest.app.stored_keys import StoredKeys
+from palimpsest_clients.fake.server import FakeModels
 from palimpsest_clients.fake.service import as_json
 
 SET, STATUS, LIST = "palimpsest/credentials/set", "palimpsest/model/status", "palimpsest/model/list"
@@ -240,3 +242,62 @@ async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_runnin
         assert removed["source"] is None
         assert await available() == set()
         assert not path.exists()
+
+
+# --------------------------------------------------------------------------------- a key is tried before it is kept
+
+
+CHECK, SERVICES = "palimpsest/credentials/check", "palimpsest/credentials/list"
+
+
+async def test_a_key_is_tried_at_its_service_and_kept_nowhere(tmp_path: Path, folder: Path, fake: FakeProvider) -> None:
+    async with FakeGemini() as gemini, connected_here(**environ(tmp_path, fake, gemini)) as client:
+        await initialized(client, folder)
+
+        async def ready() -> set[str]:
+            services = (await client.result(SERVICES, {}))["services"]
+            return {each["provider"] for each in services if each["isReady"]}
+
+        async with FakeModels() as models:
+            for provider, key in KEYS.items():
+                address = f"{models.url}/v1" if provider == "openai" else models.url
+                taken = await client.result(CHECK, {"provider": provider, "key": key, "address": address})
+                assert (taken["verdict"], taken["message"]) == ("accepted", ""), provider
+                assert taken["models"], provider
+        refused = await client.result(CHECK, {"provider": "gemini", "key": WRONG})
+        assert (refused["verdict"], refused["models"]) == ("refused", [])
+        assert refused["message"]
+        assert await ready() == set(), "nothing was kept"
+
+        away = {"provider": "openai", "key": KEY, "address": "http://127.0.0.1:9/v1"}
+        assert (await client.result(CHECK, away))["verdict"] == "unreachable"
+        elsewhere = {"provider": "openai", "key": KEY, "address": f"{fake.url}/nothing/here"}
+        assert (await client.result(CHECK, elsewhere))["verdict"] == "unclear"
+        for params in ({"provider": "openai"}, {"provider": WRONG, "key": WRONG}, {"provider": "openai", "key": " "}):
+            assert "error" in await client.request(CHECK, params)
+
+        await client.result(SET, {"provider": "gemini", "key": WRONG})
+        assert (await client.result(CHECK, {"provider": "gemini"}))["verdict"] == "refused", "the key that is used now"
+        assert await ready() == {"gemini"}
+    for message in client.inbox:
+        assert_holds_no_key(json.dumps(message), message)
+    assert_no_file_holds_a_key(tmp_path)
+
+
+async def test_a_service_on_this_computer_is_tried_by_its_address(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with (
+        FakeOllama() as ollama,
+        FakeGemini() as gemini,
+        connected_here(**environ(tmp_path, fake, gemini, OPENAI_BASE_URL="http://ann:secret@127.0.0.1:9/v1")) as client,
+    ):
+        await initialized(client, folder)
+        found = await client.result(CHECK, {"provider": "ollama", "address": ollama.url})
+        assert (found["verdict"], found["models"]) == ("accepted", [*ollama.shown])
+        away = await client.result(CHECK, {"provider": "ollama", "address": "http://127.0.0.1:9"})
+        assert away["verdict"] == "unreachable"
+        services = {each["provider"]: each for each in (await client.result(SERVICES, {}))["services"]}
+        assert not services["ollama"]["takesKey"]
+        assert services["openai"]["address"] == "http://127.0.0.1:9/v1", "without the user and the password"
+        assert [services[name]["isUsualAddress"] for name in ("openai", "ollama")] == [False, True]

@@ -15,6 +15,7 @@ from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, Pro
 from palimpsest.domain.messages import Role
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
 from palimpsest.domain.settings.settings import Settings
+from palimpsest.services.models.model_services import ServiceAnswer, ServiceState
 from palimpsest.services.models.tokenizers import Tokenizer
 
 SMALL, LARGE = "claude-haiku-4-5", "claude-opus-4-5"
@@ -101,6 +102,14 @@ class Clients:
 
     def get(self, settings: Settings) -> dict[str, Any]:
         return self.found
+
+    def states(self, settings: Settings) -> list[ServiceState]:
+        return []
+
+    async def try_service(
+        self, settings: Settings, provider: str, key: str | None, address: str | None
+    ) -> ServiceAnswer:
+        raise InvalidRequest("This machine tries no keys.")
 
     async def aclose(self) -> None:
         """There is nothing to close."""

@@ -282,7 +282,9 @@ class World:
             sessions.append(session)
             return session
 
-        folders = Folders(open_session, composer.renew, Keys({}, NoStoredKeys(), lambda _, __: None), parts[6])
+        folders = Folders(
+            open_session, composer.renew, Keys({}, NoStoredKeys(), lambda _, __: None), parts[6], parts[1]
+        )
         folders.hold(root, self)
         server = Server(node, folders, root, opened=opened, sessions=sessions)
         self.loop.nodes.append(node)

@@ -25,7 +25,7 @@ from palimpsest.domain.turns import recovery as own_recovery
 from palimpsest.services.chat import mentions
 from palimpsest.services.conversation import transfer as own_transfer
 from palimpsest.services.models import editor_models as own_editor_models
-from palimpsest.services.models import keys
+from palimpsest.services.models import keys, model_services
 from palimpsest.wire.areas import (
     adoption,
     attachments,
@@ -66,6 +66,7 @@ MIRRORS: dict[type[Enum], Mirror] = {
     conversations.MessageRole: Mirror(messages.Role),
     conversations.MessageState: Mirror(messages.MessageStatus),
     credentials.KeySource: Mirror(keys.KeySource),
+    credentials.KeyVerdict: Mirror(model_services.Verdict),
     editor_models.EditorModelStopReason: Mirror(provider.StopReason),
     editor_models.EditorModelErrorKind: Mirror(own_editor_models.Failing, only_in_server=frozenset(("GONE", "SILENT"))),
     facts.FactKind: Mirror(fact.FactType),

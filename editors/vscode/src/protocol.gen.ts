@@ -262,6 +262,17 @@ export type KeySource =
     /** `palimpsest login` or this request stored it. */
     | "stored";
 
+/** The outcome of trying a key. */
+export type KeyVerdict =
+    /** The service takes the key, or needs none. */
+    | "accepted"
+    /** The service does not take the key. */
+    | "refused"
+    /** Nothing answers at the address. */
+    | "unreachable"
+    /** The service answered something that says nothing about the key. */
+    | "unclear";
+
 /** The kind of a part of a message. */
 export type EditorModelPartType =
     /** A text: `text`. */
@@ -1827,6 +1838,54 @@ export interface SetCredentialsResult {
     message: string;
 }
 
+/** A key and an address to try. The server keeps neither. Each is sent only to the service. */
+export interface CheckCredentialsParams {
+    /** A provider. */
+    provider: string;
+    /** The key. Absent: the one that is used now; for a provider without keys, none. */
+    key?: string;
+    /** The address of the service. Absent: the one that is used now. */
+    address?: string;
+}
+
+/** What the service said when it was asked for its list of models, which is free. */
+export interface CheckCredentialsResult {
+    /** The outcome. */
+    verdict: KeyVerdict;
+    /** The reason, a sentence for the user; empty when the key is accepted. */
+    message: string;
+    /** The models in its list, as the service writes them. `PROVIDER/NAME` chooses one. */
+    models: Array<string>;
+}
+
+/** No parameters. */
+export interface ListCredentialsParams {
+}
+
+/** A model service, and whether it can be used. It contains no key. */
+export interface ServiceInfo {
+    /** The name of the provider in settings and models, such as `anthropic`. */
+    provider: string;
+    /** Its name for people, such as `Anthropic`. */
+    title: string;
+    /** Whether it takes a key. Otherwise it needs an address. */
+    takesKey: boolean;
+    /** Where it is asked, without a user and a password. */
+    address: string;
+    /** Whether the address is not the user's own. */
+    isUsualAddress: boolean;
+    /** Whether a key, or for a provider without keys an address, is set. */
+    isReady: boolean;
+    /** Where the key that is used comes from. Absent: there is none. */
+    source?: KeySource;
+}
+
+/** The model services. */
+export interface ListCredentialsResult {
+    /** In the order in which the first that is ready gives the model of new conversations. */
+    services: Array<ServiceInfo>;
+}
+
 /** A model that this editor can ask. Its name in `model/list` is `editor/ID`. */
 export interface EditorModelInfo {
     /** The editor's id for it: 1 to 200 printable characters that do not change from one start to the next. */
@@ -2424,6 +2483,12 @@ export const ModelSwitchRequest = new lc.RequestType<SwitchModelParams, SwitchMo
 
 /** Set or remove the key of a provider. */
 export const CredentialsSetRequest = new lc.RequestType<SetCredentialsParams, SetCredentialsResult, void>("palimpsest/credentials/set");
+
+/** Try a key or an address of a provider without keeping it. */
+export const CredentialsCheckRequest = new lc.RequestType<CheckCredentialsParams, CheckCredentialsResult, void>("palimpsest/credentials/check");
+
+/** List the model services, and which of them have a key. */
+export const CredentialsListRequest = new lc.RequestType<ListCredentialsParams, ListCredentialsResult, void>("palimpsest/credentials/list");
 
 /** Ask one of the models that this editor offers. The answer comes in `editorModel/delta`, before the result. */
 export const EditorModelCompleteRequest = new lc.RequestType<AskEditorModelParams, AskEditorModelResult, void>("palimpsest/editorModel/complete");

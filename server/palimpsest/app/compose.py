@@ -332,6 +332,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         composer.renew,
         keys,
         editor_models,
+        clients,
         [live.close, clients.aclose, hubs.aclose],
         lambda root: (store_directory(places.stores, root) / DATABASE_NAME).is_file(),
     )

@@ -8,15 +8,15 @@ import getpass
 import os
 import sys
 
-from palimpsest.app.model_clients import ModelClient, address_of, build_client
+from palimpsest.app.model_clients import address_of, ask_service, build_client
 from palimpsest.app.places import user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import environment_keys, stored_keys
-from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
-from palimpsest.domain.models.provider import LiveProvider
+from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.models.providers import one_of_those_with_key
 from palimpsest.printing import say
 from palimpsest.services.models.keys import KEY_VARIABLES, check_takes_key
+from palimpsest.services.models.model_services import Verdict
 
 
 def configure_login(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +39,13 @@ def log_in(arguments: argparse.Namespace) -> int:
     if not key:
         raise InvalidRequest(f"No key was entered. The stored key for {provider} is unchanged.")
     address = address_of(os.environ, load_settings(user_file(), None, os.environ, None), provider)
-    doubt = asyncio.run(_try(build_client(provider, key, address)))
+    answer = asyncio.run(ask_service(build_client(provider, key, address)))
+    if answer.verdict is Verdict.REFUSED:
+        raise ProviderError(ErrorKind.AUTH, answer.sentence, ErrorDetail(provider=provider))
     place = stored_keys().write(provider, key)
     said = [f"The key for {provider} is stored {place}. Running servers use it from now on."]
-    if doubt is not None:
-        said.append(f"The key could not be tried: {doubt}")
+    if answer.sentence:
+        said.append(f"The key could not be tried: {answer.sentence}")
     if provider in environment_keys(os.environ):
         variables = " or ".join(KEY_VARIABLES[provider])
         said.append(f"{variables} is set in this environment. Where it is set, it is used instead of the stored key.")
@@ -73,23 +75,3 @@ def _ask(provider: str) -> str:
         sys.stderr.write("\n")
         return ""
     return typed.strip()
-
-
-async def _try(client: ModelClient) -> str | None:
-    """Request the list of models, which is free and needs the key. None when the service takes the key, otherwise the
-    reason why the key could not be tried. Raises ProviderError when the service refuses it.
-    """
-    try:
-        if isinstance(client, LiveProvider):
-            await client.models()
-    except ProviderError as error:
-        match error.kind:
-            case ErrorKind.AUTH:
-                raise
-            case ErrorKind.RATE_LIMITED | ErrorKind.QUOTA:
-                return None  # the service knows the key
-            case _:
-                return str(error)
-    finally:
-        await client.aclose()
-    return None

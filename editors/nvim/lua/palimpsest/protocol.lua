@@ -165,6 +165,13 @@
 ---| "editor" # An editor sent it. The server forgets it when it ends.
 ---| "stored" # `palimpsest login` or this request stored it.
 
+--- The outcome of trying a key.
+---@alias palimpsest.KeyVerdict
+---| "accepted" # The service takes the key, or needs none.
+---| "refused" # The service does not take the key.
+---| "unreachable" # Nothing answers at the address.
+---| "unclear" # The service answered something that says nothing about the key.
+
 --- The kind of a part of a message.
 ---@alias palimpsest.EditorModelPartType
 ---| "text" # A text: `text`.
@@ -1074,6 +1081,35 @@
 ---@field source palimpsest.KeySource|nil Where the key that is used comes from. Null: there is no key.
 ---@field message string A sentence for the user: where the key is stored, or why another key is used.
 
+--- A key and an address to try. The server keeps neither. Each is sent only to the service.
+---@class palimpsest.CheckCredentialsParams
+---@field provider string A provider.
+---@field key? string The key. Absent: the one that is used now; for a provider without keys, none.
+---@field address? string The address of the service. Absent: the one that is used now.
+
+--- What the service said when it was asked for its list of models, which is free.
+---@class palimpsest.CheckCredentialsResult
+---@field verdict palimpsest.KeyVerdict The outcome.
+---@field message string The reason, a sentence for the user; empty when the key is accepted.
+---@field models string[] The models in its list, as the service writes them. `PROVIDER/NAME` chooses one.
+
+--- No parameters.
+---@class palimpsest.ListCredentialsParams
+
+--- A model service, and whether it can be used. It contains no key.
+---@class palimpsest.ServiceInfo
+---@field provider string The name of the provider in settings and models, such as `anthropic`.
+---@field title string Its name for people, such as `Anthropic`.
+---@field takesKey boolean Whether it takes a key. Otherwise it needs an address.
+---@field address string Where it is asked, without a user and a password.
+---@field isUsualAddress boolean Whether the address is not the user's own.
+---@field isReady boolean Whether a key, or for a provider without keys an address, is set.
+---@field source? palimpsest.KeySource Where the key that is used comes from. Absent: there is none.
+
+--- The model services.
+---@class palimpsest.ListCredentialsResult
+---@field services palimpsest.ServiceInfo[] In the order in which the first that is ready gives the model of new conversations.
+
 --- A model that this editor can ask. Its name in `model/list` is `editor/ID`.
 ---@class palimpsest.EditorModelInfo
 ---@field id string The editor's id for it: 1 to 200 printable characters that do not change from one start to the next.
@@ -1442,6 +1478,10 @@ return {
     ModelSwitchRequest = "palimpsest/model/switch",
     --- Set or remove the key of a provider.
     CredentialsSetRequest = "palimpsest/credentials/set",
+    --- Try a key or an address of a provider without keeping it.
+    CredentialsCheckRequest = "palimpsest/credentials/check",
+    --- List the model services, and which of them have a key.
+    CredentialsListRequest = "palimpsest/credentials/list",
     --- Ask one of the models that this editor offers. The answer comes in `editorModel/delta`, before the result.
     EditorModelCompleteRequest = "palimpsest/editorModel/complete",
     --- Export a conversation as JSON lines.

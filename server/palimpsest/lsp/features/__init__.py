@@ -51,6 +51,8 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/conversation/search": "search:search",
     "palimpsest/conversation/share": "sharing:share",
     "palimpsest/conversation/unshare": "sharing:unshare",
+    "palimpsest/credentials/check": "credentials:check",
+    "palimpsest/credentials/list": "credentials:list_services",
     "palimpsest/credentials/set": "credentials:set_credentials",
     "palimpsest/didChangeEditorModels": "editor_models:did_change_editor_models",
     "palimpsest/didChangeTrust": "configuration:did_change_trust",

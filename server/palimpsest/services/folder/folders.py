@@ -13,6 +13,7 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
 from palimpsest.services.models.keys import Keys
+from palimpsest.services.models.model_services import ModelServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Folders:
     """The keys of the model services."""
     editor_models: EditorModels
     """The models that editors offer to all folders."""
+    model_services: ModelServices
+    """The services that models are asked at."""
     shared: Sequence[Callable[[], Awaitable[None]]] = ()
     """Closes what the folders share, after the last folder."""
     has_store: Callable[[Path], bool] = lambda _: True

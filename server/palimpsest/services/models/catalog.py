@@ -200,8 +200,10 @@ class Models:
         return names | {name for name in self.model_entries if self._find(name) is not None}
 
     def _told_names(self) -> list[str]:
-        """Models that only the provider's list names, such as those that Ollama has pulled."""
-        in_table = {self.get(name).provider for name in self.table.names}
+        """Models that only the provider's list names, such as those that Ollama has pulled. At an address of the user's
+        own is another service, and its list counts."""
+        moved = {name for name, entry in self.provider_entries.items() if "base_url" in entry}
+        in_table = {self.get(name).provider for name in self.table.names} - moved
         told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
         return [name for name in told if self._find(name) is not None]
 

@@ -43,11 +43,93 @@ class SetCredentialsResult(Wire):
     """A sentence for the user: where the key is stored, or why another key is used."""
 
 
+class KeyVerdict(enum.StrEnum):
+    """The outcome of trying a key."""
+
+    ACCEPTED = "accepted"
+    """The service takes the key, or needs none."""
+    REFUSED = "refused"
+    """The service does not take the key."""
+    UNREACHABLE = "unreachable"
+    """Nothing answers at the address."""
+    UNCLEAR = "unclear"
+    """The service answered something that says nothing about the key."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class CheckCredentialsParams(Wire):
+    """A key and an address to try. The server keeps neither. Each is sent only to the service."""
+
+    provider: str
+    """A provider."""
+    key: str | None = None
+    """The key. Absent: the one that is used now; for a provider without keys, none."""
+    address: str | None = None
+    """The address of the service. Absent: the one that is used now."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class CheckCredentialsResult(Wire):
+    """What the service said when it was asked for its list of models, which is free."""
+
+    verdict: KeyVerdict
+    """The outcome."""
+    message: str
+    """The reason, a sentence for the user; empty when the key is accepted."""
+    models: list[str]
+    """The models in its list, as the service writes them. `PROVIDER/NAME` chooses one."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ListCredentialsParams(Wire):
+    """No parameters."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ServiceInfo(Wire):
+    """A model service, and whether it can be used. It contains no key."""
+
+    provider: str
+    """The name of the provider in settings and models, such as `anthropic`."""
+    title: str
+    """Its name for people, such as `Anthropic`."""
+    takes_key: bool
+    """Whether it takes a key. Otherwise it needs an address."""
+    address: str
+    """Where it is asked, without a user and a password."""
+    is_usual_address: bool
+    """Whether the address is not the user's own."""
+    is_ready: bool
+    """Whether a key, or for a provider without keys an address, is set."""
+    source: KeySource | None = None
+    """Where the key that is used comes from. Absent: there is none."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ListCredentialsResult(Wire):
+    """The model services."""
+
+    services: list[ServiceInfo]
+    """In the order in which the first that is ready gives the model of new conversations."""
+
+
 MESSAGES: tuple[Request, ...] = (
     Request(
         "palimpsest/credentials/set",
         SetCredentialsParams,
         SetCredentialsResult,
         "Set or remove the key of a provider.",
+    ),
+    Request(
+        "palimpsest/credentials/check",
+        CheckCredentialsParams,
+        CheckCredentialsResult,
+        "Try a key or an address of a provider without keeping it.",
+    ),
+    Request(
+        "palimpsest/credentials/list",
+        ListCredentialsParams,
+        ListCredentialsResult,
+        "List the model services, and which of them have a key.",
     ),
 )
