@@ -18,6 +18,7 @@ from palimpsest.domain.errors import HubFailed, HubIsAway
 from palimpsest.domain.messages import ConversationId, MessageId, canonical_json
 from palimpsest.domain.sharing.log import EntryKind, NewEntry, key_of
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.conversation.transfer import Transfers
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.dry_run import dry_run
 from palimpsest.services.sharing.sharing import Sharing
@@ -45,6 +46,10 @@ async def withholding(machines: list[Machine], team: TestTeam, tmp_path: Path) -
     bench.session.turns.services = replace(bench.session.turns.services, sharing=sharing)
     yield bench, sharing
     await folder.close()
+
+
+def transfers_of(bench: Bench) -> Transfers:
+    return Transfers(bench.session.conversations)
 
 
 def assert_all_answered(machine: Machine) -> None:
@@ -109,6 +114,28 @@ async def test_a_copy_of_withheld_results(
     bob.bench.conversation_id = await publication.share(bob.sharing, at, team.id)
     assert await bob.ask("And his?", "His.") == "committed"
     assert_all_answered(bob)
+
+
+async def test_withheld_results_in_another_store(
+    machines: list[Machine], team: TestTeam, withholding: tuple[Bench, Sharing], tmp_path: Path
+) -> None:
+    """An export of such a conversation has calls without a result."""
+    _, bob = machines
+    bench, sharing = withholding
+    at = bench.conversation_id
+    bench.provider.replies += [calls(("1", "look", "{}")), says("Found.")]
+    assert await bench.ask("Which port?") == "committed"
+    await publication.share(sharing, at, team.id)
+    await publication.open_shared(bob.sharing, team.id, at)
+    text = (await transfers_of(bob.bench).export(at)).text
+    other = await open_bench(tmp_path / "d")
+    other.conversation_id = (await transfers_of(other).import_text(text)).record.id
+    assert (await transfers_of(other).export(other.conversation_id)).text == text
+    other.provider.replies.append(says("His."))
+    assert await other.ask("And his?") == "committed"
+    called = [call.call_id for content in other.provider.seen[-1].messages for call in content.calls]
+    assert called == [each.call_id for content in other.provider.seen[-1].messages for each in content.results] != []
+    await other.session.folder.close()
 
 
 async def test_withheld_results_after_a_restore(

@@ -151,11 +151,13 @@ async def offered(sharing: Sharing, team: str) -> Sequence[SharedConversation]:
     here = {each.id for each in await sharing.store.read(conversations.list_all)}
 
     def can_be_opened(each: SharedConversation) -> bool:
-        if each.id in here:
-            return True
-        return not each.is_unshared and (
-            each.parent is None or (each.parent in found and can_be_opened(found[each.parent]))
-        )
+        while each.id not in here:
+            if each.is_unshared or (each.parent is not None and each.parent not in found):
+                return False
+            if each.parent is None:
+                return True
+            each = found[each.parent]
+        return True
 
     return [each for each in found.values() if not each.is_unshared and can_be_opened(each)]
 
@@ -163,32 +165,35 @@ async def offered(sharing: Sharing, team: str) -> Sequence[SharedConversation]:
 async def open_shared(sharing: Sharing, team: str, conversation_id: ConversationId) -> ConversationId:
     """Takes a shared conversation in, with those it was forked from. Raises NotFound, InvalidRequest for another one of
     that id that is here, ConversationBusy, HubIsAway, HubFailed, Unsound."""
-    with told():
-        found = await sharing.hub.conversation(team, conversation_id)
-    if found.is_unshared:
-        raise NotFound("This conversation is not shared any more.")
-    if found.parent is not None:
-        await _bring(sharing, team, ConversationId(found.parent), found.fork_at)
-    moved = await sharing.store.run(joining.join, sharing.store.writer(utc_now()), found, sharing.terms)
-    if moved is not None:
-        sharing.has_moved(conversation_id, *moved)
-    await sharing.pull(conversation_id)
+    for found in reversed(await _missing(sharing, team, conversation_id)):
+        moved = await sharing.store.run(joining.join, sharing.store.writer(utc_now()), found, sharing.terms)
+        if moved is not None:
+            sharing.has_moved(ConversationId(found.id), *moved)
+        await sharing.pull(ConversationId(found.id))
     sharing.changed(conversation_id)
     return conversation_id
 
 
-async def _bring(sharing: Sharing, team: str, parent: ConversationId, fork_at: int) -> None:
-    """Takes in the messages below `fork_at`, with which a conversation was forked, unless they are here."""
-    here = await sharing.store.read(conversations.find, parent)
-    if here is None:
-        try:
-            await open_shared(sharing, team, parent)
-        except NotFound:
+async def _missing(sharing: Sharing, team: str, conversation_id: ConversationId) -> list[SharedConversation]:
+    """The conversation, then those it was forked from, up to one of which this store has enough."""
+    missing: list[SharedConversation] = []
+    at = conversation_id
+    while True:
+        with told():
+            found = await sharing.hub.conversation(team, at)
+        if found.is_unshared and not missing:
+            raise NotFound("This conversation is not shared any more.")
+        if found.is_unshared:
             raise NotFound(
                 "The conversation that this is a fork of is not shared any more, so its beginning cannot be had."
-            ) from None
-    elif here.n_messages < fork_at:
-        await sharing.pull(parent)
+            )
+        missing.append(found)
+        if found.parent is None:
+            return missing
+        at = ConversationId(found.parent)
+        here = await sharing.store.read(conversations.find, at)
+        if here is not None and here.n_messages >= found.fork_at:
+            return missing
 
 
 async def members(sharing: Sharing, conversation_id: ConversationId) -> Sequence[Member]:

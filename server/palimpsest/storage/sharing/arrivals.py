@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import content_digest, covered_author, message_digest
 from palimpsest.domain.conversation.exchanges import unanswered_calls
 from palimpsest.domain.errors import ErrorKind, NotFound
@@ -23,21 +22,21 @@ from palimpsest.domain.messages import (
     Digest,
     MessageId,
     Role,
-    SummaryId,
     TextPart,
     TurnId,
     tool_result,
 )
-from palimpsest.domain.sharing.log import FORMAT, LONGEST_TITLE, Entry, EntryKind, Missing, key_of
+from palimpsest.domain.sharing.log import FORMAT, LONGEST_TITLE, Entry, EntryKind, Missing
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
 from palimpsest.storage import leases
-from palimpsest.storage.context import summary_tree, visibility
+from palimpsest.storage.context import visibility
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge
 from palimpsest.storage.sharing import outgoing, shared
+from palimpsest.storage.sharing.arriving_summaries import Summaries, number, text, text_or_none
 from palimpsest.storage.sharing.shared import Unsound
 from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import turns
@@ -80,7 +79,7 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
     """
     lease, _ = turns.take(writer, conversation_id, TAKING_IN)
     ((seq,),) = execute("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", conversation_id)
-    messages = _Messages(conversation_id)
+    messages, summaries = _Messages(conversation_id), Summaries(conversation_id)
     changed: dict[ConversationId, None] = {}
     has_purged = False
     for entry in entries:
@@ -95,12 +94,13 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
             if entry.kind == EntryKind.PURGE:
                 leases.release(lease)  # a purge takes it, with those of the forks
                 purged = _purge(writer, conversation_id, entry)
+                summaries = Summaries(conversation_id)
                 lease, _ = turns.take(writer, conversation_id, TAKING_IN)
                 changed |= dict.fromkeys(purged)
                 has_purged = has_purged or bool(purged)
             elif entry.body is not None:
                 with contextlib.suppress(*_INVALID):
-                    if _take(conversation_id, entry, entry.body, writer.now):
+                    if _take(conversation_id, entry, entry.body, summaries, writer.now):
                         changed[conversation_id] = None
             if entry.kind in _KNOWN_KINDS:
                 shared.note_known(conversation_id, entry.kind, entry.key)
@@ -265,7 +265,7 @@ def _is_hidden(conversation_id: ConversationId, first: int, after: int) -> bool:
     return all(any(each.start <= at < each.end for each in ranges) for at in range(first, after))
 
 
-def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) -> bool:
+def _take(conversation_id: ConversationId, entry: Entry, body: str, summaries: Summaries, now: str) -> bool:
     """Whether the store had not what the entry says. Raises one of `_INVALID` for an entry that is none."""
     if entry.kind in (EntryKind.TITLE, EntryKind.SUMMARY) and shared.awaits_purge(conversation_id):
         return False  # it may hold purged words, and the hub forgets it when it hears of the purge
@@ -277,64 +277,13 @@ def _take(conversation_id: ConversationId, entry: Entry, body: str, now: str) ->
             conversations.rename(conversation_id, body, now)
             return is_new
         case EntryKind.SUMMARY:
-            return _take_summary(conversation_id, entry.key, body)
+            return summaries.add(entry.key, body)
         case EntryKind.TURN:
             return _take_turn(conversation_id, entry.key, json.loads(body))
         case EntryKind.HIDDEN:
             return _take_hidden(conversation_id, json.loads(body), now)
         case _:
             raise ValueError(entry.kind)
-
-
-def _take_summary(conversation_id: ConversationId, key: str, body: str) -> bool:
-    ids = {known: summary_id for summary_id, (known, _) in outgoing.summaries(conversation_id).items()}
-    if key in ids:
-        return False
-    said: dict[str, Any] = json.loads(body)
-    children = tuple(SummaryId(ids[each]) for each in said.pop("children"))
-    start, end = _number(said.pop("start_message_id")), _number(said.pop("end_message_id"))
-    at = _text(said.pop("created_at"))
-    if key_of(body) != key or not 0 <= start < end <= conversations.get(conversation_id).n_messages:
-        raise ValueError("no summary of messages that are here")
-    numbers = [_number(said[each]) for each in ("original_tokens", "duration_ms", "input_tokens", "output_tokens")]
-    if said["level"] < 1 or min(numbers) < 0 or not _are_below(conversation_id, children, start, end, said["level"]):
-        raise ValueError("no summary that a Palimpsest writes")
-    new = summary_tree.NewSummary(
-        MessageId(start),
-        MessageId(end),
-        _number(said["level"]),
-        _text(said["kind"]),
-        _text(said["text"]),
-        _number(said["original_tokens"]),
-        _text(said["author"]),
-        children,
-        _number(said["duration_ms"]),
-        _number(said["input_tokens"]),
-        _number(said["output_tokens"]),
-    )
-    written = summary_tree.write(conversation_id, new, at)
-    _hold_against_own(conversation_id, written)
-    return True
-
-
-def _are_below(
-    conversation_id: ConversationId, children: Sequence[SummaryId], start: int, end: int, level: int
-) -> bool:
-    """Whether a summary of that level, of the messages [start, end), may be made of those."""
-    lower = {each.id: each for each in summary_tree.read(conversation_id) if each.id in children}
-    return all(start <= each.start and each.end <= end and each.level < level for each in lower.values())
-
-
-def _hold_against_own(conversation_id: ConversationId, summary: Summary) -> None:
-    """Whoever wrote the summary did not know of ranges that were hidden here and that the hub does not have yet."""
-    known = shared.known(conversation_id)
-    for hidden_id, start, end, at in execute(
-        """SELECT id, start_message_id, end_message_id, created_at FROM hidden
-        WHERE conversation = ? AND start_message_id < ? AND end_message_id > ?""",
-        *(conversation_id, summary.end, summary.start),
-    ).fetchall():
-        if (EntryKind.HIDDEN, outgoing.hidden_key(start, end, at)) not in known:
-            execute("UPDATE hidden SET last_summary = MAX(last_summary, ?) WHERE id = ?", summary.id, hidden_id)
 
 
 def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, Any]) -> bool:
@@ -350,16 +299,16 @@ def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, An
             error_message, started_at, ended_at, resolution
         ) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)""",
         # Only a running editor repeats a request, so the request's id only has to be unique.
-        *(turn_id, conversation_id, turn_id, _number(said["user_message_id"]), state.value, _text(said["model"])),
-        *(_text_or_none(said.get("stop_reason")), None if kind is None else ErrorKind(kind).value),
-        *(_text_or_none(said.get("error_message")), _text(said["started_at"]), _text_or_none(said.get("ended_at"))),
+        *(turn_id, conversation_id, turn_id, number(said["user_message_id"]), state.value, text(said["model"])),
+        *(text_or_none(said.get("stop_reason")), None if kind is None else ErrorKind(kind).value),
+        *(text_or_none(said.get("error_message")), text(said["started_at"]), text_or_none(said.get("ended_at"))),
         Resolution.KEEP.value,
     )
     return True
 
 
 def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> bool:
-    start, end, at = _number(said[0]), _number(said[1]), _text(said[2])
+    start, end, at = number(said[0]), number(said[1]), text(said[2])
     if not 0 <= start < end <= conversations.get(conversation_id).n_messages:
         raise ValueError("no range of this conversation")
     stored = execute(
@@ -375,19 +324,3 @@ def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> 
         *(at, conversation_id),
     )
     return True
-
-
-def _number(value: object) -> int:
-    if type(value) is not int:
-        raise ValueError("no whole number")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")
-    return value
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else _text(value)
