@@ -18,6 +18,7 @@ export const CONTEXT = {
     sentBefore: "Sent before",
     isNew: "New, not in the cache",
     summarizesHere: "summarizes here",
+    summarizesAt: "summarizes at",
     inOrder: "In order",
     inOrderName: "Everything the model sees, in order",
     map: "Map",

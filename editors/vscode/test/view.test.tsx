@@ -75,6 +75,20 @@ test("each segment of the request can be chosen, in a map and in a list, and lea
     expect(names()).toEqual(["Instructions", "Summary of messages 0–3", "You: Round half up."]);
 });
 
+test("of a long list the rows in sight are elements, and keys reach all of them", async () => {
+    const segments = Array.from({ length: 1_000 }, (_, id) => ({ ...SEGMENT, type: "message", tokens: 10, messages: { start: id, end: id + 1 }, role: "user" as const, excerpt: `said ${id}` }));
+    const state = told(READY, OPENED, { type: "context", plan: { ...PLAN, segments }, usage: USAGE, stats: NO_STATS, events: [] }, { type: "show", page: "context" });
+    await act(() => { render(<App state={state} />, root); });
+    await act(() => { [...root.querySelectorAll("button")].find((each) => each.textContent === "List")?.click(); });
+    const rows = () => [...root.querySelectorAll<HTMLElement>(".ledger li")];
+    expect(rows().length).toBeLessThan(100);
+    for (const [key, name] of [["Home", "You: said 0"], ["End", "You: said 999"], ["ArrowUp", "You: said 998"]]) {
+        await act(() => { root.querySelector(".ledger")?.dispatchEvent(new KeyboardEvent("keydown", { key: key ?? "", bubbles: true })); });
+        expect(document.activeElement?.querySelector(".ellipsis")?.textContent).toBe(name);
+        expect(rows().length).toBeLessThan(100);
+    }
+});
+
 test("summarized messages are one sheet where they were; it opens with the summary or the originals", async () => {
     const summary = { summaryId: 3, messages: { start: 0, end: 2 }, tokens: 100, originalTokens: 2_000, kind: "extractive", text: "Said.", createdAt: "2026-11-22T10:00:00.000Z" };
     const opened: FromHost = { type: "opened", conversation: conversation("c", 4), total: 4, messages: [0, 1, 2, 3].map((id) => message(id)) };

@@ -93,6 +93,15 @@ export const START = [
 export const SCENES = [
     { name: "09-history-empty", design: "history", title: "no conversation yet", prepare: async (window) => { await window.palette("Palimpsest: Show Conversations"); await window.panel.getByTestId("conversations").waitFor(); } },
     {
+        name: "08-facts-empty",
+        design: "facts",
+        title: "no facts yet",
+        prepare: async (window) => {
+            await window.palette("Palimpsest: Show Facts");
+            await window.panel.getByTestId("facts").waitFor();
+        },
+    },
+    {
         name: "02-chat",
         design: "chat",
         title: "a conversation with tools, code and a table",
@@ -173,19 +182,12 @@ export const SCENES = [
         settle: async (window) => { await window.panel.getByTestId("cost").scrollIntoViewIfNeeded(); },
     },
     {
-        name: "08-facts-empty",
-        design: "facts",
-        title: "no facts yet",
-        prepare: async (window) => {
-            await window.palette("Palimpsest: Show Facts");
-            await window.panel.getByTestId("facts").waitFor();
-        },
-    },
-    {
         name: "08-facts",
         design: "facts",
         title: "facts by file, one of them open",
         prepare: async (window, lab) => {
+            await window.palette("Palimpsest: Show Facts");
+            await window.panel.getByTestId("facts").waitFor();
             await keepFact(window, 3, 3, "The tax rate is 19 %, kept in `RATE`.");
             await keepFact(window, 11, 13, "`net()` removes the tax.");
             await keepFact(window, 6, 8, "Prices are rounded half up, per price.");
@@ -246,7 +248,7 @@ export const SCENES = [
             await window.panel.getByRole("button", { name: "Cancel" }).click();
             await back(window);
             await window.panel.getByTestId("new-conversation").click();
-            await window.send("list 3000");
+            await window.send("list 30000");
             await window.streaming(200);
         },
     },

@@ -64,7 +64,7 @@ function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly 
             <div class="figure">
                 {about !== "" && <span class="muted">{about}</span>}
                 <b class="num">{short(plan.usedTokens)}</b>
-                <span class="muted ellipsis">of {short(plan.limitTokens)} tokens<span class="hide-narrow"> that fit {visible(plan.model)}</span></span>
+                <span class="muted ellipsis">of {short(plan.limitTokens)} tokens<span class={about === "" ? "hide-narrow" : "hide-mid"}> that fit {visible(plan.model)}</span></span>
                 <span class="spring" />
                 <span class="num">{percent(plan.usedTokens, plan.limitTokens)}</span>
             </div>

@@ -24,7 +24,7 @@ export function ContextChart({ stats, plan, events, now }: Props) {
     const line = timelineOf(stats.moments, plan.limitTokens, limit);
     const width = Math.max(1, line.bars.length) * BAR;
     const high = (tokens: number) => (HIGH * tokens) / line.most;
-    const limitAt = limit === undefined ? 0 : HIGH - high(limit);
+    const limitAt = limit === undefined || !line.showsLimit ? 0 : HIGH - high(limit);
     const first = line.bars[0];
     const last = line.bars.at(-1);
     return (
@@ -39,10 +39,10 @@ export function ContextChart({ stats, plan, events, now }: Props) {
                                 <rect class="use" x={index * BAR + 0.5} y={HIGH - high(bar.tokens)} width={BAR - 1.4} height={high(bar.tokens - bar.cached)}><title>{`${moment(new Date(bar.at), now)}: ${counted(bar.tokens, "token")}, ${percent(bar.cached, bar.tokens)} from the cache`}</title></rect>
                             </g>
                         ))}
-                        {limit !== undefined && <line class="limit" x1="0" x2={width} y1={limitAt} y2={limitAt} />}
+                        {limit !== undefined && line.showsLimit && <line class="limit" x1="0" x2={width} y1={limitAt} y2={limitAt} />}
                         {line.cuts.map((cut, index) => <line key={index} class="cut" x1={cut.bar * BAR} x2={cut.bar * BAR} y1="0" y2={HIGH} />)}
                     </svg>
-                    {limit !== undefined && <span class="y" style={{ top: `calc(${limitAt / HIGH} * var(--chart-high) - 15px)` }}>{short(limit)}: {CONTEXT.summarizesHere}</span>}
+                    {limit !== undefined && <span class="y" style={{ top: line.showsLimit ? `calc(${limitAt / HIGH} * var(--chart-high) - 15px)` : "0" }}>{line.showsLimit ? `${short(limit)}: ${CONTEXT.summarizesHere}` : `${CONTEXT.summarizesAt} ${short(limit)}`}</span>}
                     <div class="x"><span>{first === undefined ? "" : moment(new Date(first.at), now)}</span><span>{last === undefined ? "" : moment(new Date(last.at), now)}</span></div>
                 </div>
             )}

@@ -64,7 +64,7 @@ export function ContextList({ segments, picked, onPick, onOpen }: Props) {
         event.preventDefault();
         const next = Math.max(0, Math.min(segments.length - 1, step));
         wanted.current = next;
-        setWindow(({ start, end }) => ({ start: Math.min(start, next), end: Math.max(end, next + 1) }));
+        setWindow((now) => (now.start <= next && next < now.end ? now : { start: Math.max(0, next - MARGIN), end: Math.min(segments.length, next + MARGIN) }));
         onPick(next);
     };
     const { start } = window;

@@ -2,6 +2,9 @@
 import type { ContextMoment } from "../protocol.gen";
 import { percent, short } from "./figures";
 
+/** From so many times the largest request on a limit is far away. */
+const FAR = 4;
+
 export interface Bar {
     readonly at: string;
     readonly tokens: number;
@@ -25,6 +28,8 @@ export interface Timeline {
     readonly cuts: readonly Cut[];
     /** The tokens at the top of the chart. */
     readonly most: number;
+    /** Whether the limit lies in the chart: far above the bars it would leave nothing of them. */
+    readonly showsLimit: boolean;
 }
 
 /** `limit`: where older messages are summarized; undefined where they never are. */
@@ -39,7 +44,9 @@ export function timelineOf(moments: readonly ContextMoment[], budget: number, li
             cuts.push({ bar: bars.length, at: each.timestamp, ...describeCut(each, before, budget), before, after: each.tokens });
         }
     }
-    return { bars, cuts, most: Math.max(limit ?? 0, ...bars.map((each) => each.tokens), 1) * 1.12 };
+    const largest = Math.max(...bars.map((each) => each.tokens), 1);
+    const showsLimit = limit !== undefined && limit < FAR * largest;
+    return { bars, cuts, most: (showsLimit ? Math.max(limit, largest) : 1.15 * largest) * 1.12, showsLimit };
 }
 
 function describeCut(moment: ContextMoment, before: number, budget: number): { icon: string; what: string; detail: string } {

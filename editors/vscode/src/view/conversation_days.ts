@@ -32,8 +32,16 @@ function periodOf(at: Date, now: Date): string {
     return at.toLocaleDateString("en", at.getFullYear() === now.getFullYear() ? { month: "long" } : { month: "long", year: "numeric" });
 }
 
-/** The text in pieces: every second one is a word that was looked for. */
+/** Characters in front of the first word that was found: so it is in sight however narrow the panel is. */
+const BEFORE = 24;
+
+/** The text in pieces, from shortly before the first word that was looked for: every second one is such a word. */
 export function marked(text: string, query: string): string[] {
     const words = query.split(/\s+/u).filter((each) => each.length > 1).map((each) => each.replaceAll(/[.*+?^${}()|[\]\\]/gu, "\\$&"));
-    return words.length === 0 ? [text] : text.split(new RegExp(`(${words.join("|")})`, "giu"));
+    if (words.length === 0) {
+        return [text];
+    }
+    const [first = "", ...rest] = text.split(new RegExp(`(${words.join("|")})`, "giu"));
+    const isLong = rest.length > 0 && first.length > 2 * BEFORE;
+    return [isLong ? `…${first.slice(-BEFORE).trimStart()}` : first, ...rest];
 }

@@ -10,6 +10,7 @@ import { counted, day, moment, time } from "./figures";
 import type { Memory } from "./memory";
 import { Icon, IconButton, PageHead } from "./page_head";
 import { useEnds } from "./post";
+import { moveAmong } from "./roving";
 import { describeReaders, markOf } from "./sharing";
 import type { State } from "./state";
 import { visible } from "./visible";
@@ -44,14 +45,14 @@ export function Conversations({ state }: { readonly state: State }) {
                 {state.hub !== undefined && state.hub.state !== "off" && <button type="button" class="text-btn" onClick={() => post({ type: "listShared" })} data-testid="list-shared">Shared with the team</button>}
                 <IconButton icon="add" name={HISTORY.new} onClick={() => post({ type: "newConversation" })} testId="new" />
             </PageHead>
-            <div class="page">
-                <form role="search" onSubmit={(event) => { event.preventDefault(); search(wanted); }}>
+            <div class="page" onKeyDown={(event) => moveAmong(event, ".conv .open")}>
+                {left.length > 0 && <form role="search" onSubmit={(event) => { event.preventDefault(); search(wanted); }}>
                     <label class="search-box">
                         <Icon name="search" />
                         <input type="search" value={query} aria-label={HISTORY.search} placeholder={HISTORY.placeholder} onInput={(event) => type(event.currentTarget.value)} data-testid="search" />
                         {query !== "" && <IconButton icon="close" name={HISTORY.clear} onClick={() => type("")} />}
                     </label>
-                </form>
+                </form>}
                 {wanted === "" && archived.length > 0 && (
                     <div class="filters" role="group" aria-label="Show">
                         <button type="button" class="filter" aria-pressed={!showsArchived} onClick={() => setShowsArchived(false)}>{HISTORY.current}</button>
@@ -92,7 +93,7 @@ function Row({ each, state, now }: { readonly each: ConversationInfo; readonly s
         return <li><Deletion each={each} deletion={state.memory.deletion} /></li>;
     }
     return (
-        <li class={`conv${isCurrent ? " is-current" : ""}`}>
+        <li class={`conv${isCurrent ? " is-current" : ""}`} onKeyDown={(event) => { if (event.key === "F2") { post({ type: "rename", conversationId }); } else if (event.key === "Delete") { post({ type: "planDeletion", conversationId }); } }}>
             <button type="button" class="open" aria-current={isCurrent} title={describeReaders(state, each)} onClick={() => post({ type: "open", conversationId })}>
                 <span class="name">
                     {each.parentId !== undefined && <><Icon name="repo-forked" /><span class="sr">Fork: </span></>}
@@ -121,7 +122,7 @@ function Deletion({ each, deletion }: { readonly each: ConversationInfo; readonl
     const named = what.length === 1 ? what.join("") : `${what.slice(0, -1).join(", ")} and ${what.at(-1) ?? ""}`;
     const also = plan.alsoPurged.length === 0 ? "" : ` ${counted(plan.alsoPurged.length, "other conversation")} with the same messages ${plan.alsoPurged.length === 1 ? "loses" : "lose"} them too.`;
     return (
-        <div class="notice bad" role="alertdialog" aria-label={`Delete ${titleOf(each)} for good?`} data-testid="deletion">
+        <div class="notice bad" role="alertdialog" onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); dispatch({ type: "cancelDeletion" }); } }} aria-label={`Delete ${titleOf(each)} for good?`} data-testid="deletion">
             <Icon name="trash" />
             <div class="body">
                 <p><strong>Delete “{titleOf(each)}” for good?</strong></p>

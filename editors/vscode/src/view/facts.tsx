@@ -8,6 +8,7 @@ import { conditionOf, groupsOf, matches, type FileGroup } from "./fact_groups";
 import type { FactFolder } from "./memory";
 import { Icon, IconButton, PageHead } from "./page_head";
 import { useEnds } from "./post";
+import { moveAmong } from "./roving";
 import type { State } from "./state";
 import { visible } from "./visible";
 
@@ -31,7 +32,7 @@ export function FactsPage({ state }: { readonly state: State }) {
                 <IconButton icon="pin" name={FACTS.add} onClick={add} />
                 <IconButton icon="refresh" name={HISTORY.readAgain} onClick={() => post({ type: "listFacts" })} />
             </PageHead>
-            <div class="page">
+            <div class="page" onKeyDown={(event) => moveAmong(event, ".fact .text")}>
                 {folders !== undefined && all.length === 0 && state.memory.forgotten.length === 0 ? (
                     <div class="welcome none-yet">
                         <div><h2>{FACTS.none}</h2><p class="lead">{FACTS.noneLead}</p></div>

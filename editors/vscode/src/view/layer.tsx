@@ -31,7 +31,7 @@ export function Layer({ summary, layer, messages, conversationId, marked }: Prop
     const show = (to: OpenLayer | undefined) => dispatch({ type: "layer", start, layer: to });
     const undo = () => post({ type: "expand", summaryId: summary.summaryId });
     return (
-        <section class={`layer${isOpen ? " is-open" : ""}`} aria-label={`${LAYER.name}: messages ${start} to ${end - 1}`} data-testid="layer">
+        <article class={`layer${isOpen ? " is-open" : ""}`} tabIndex={-1} aria-label={`${LAYER.name}: messages ${start} to ${end - 1}`} data-testid="layer">
             <div class="top">
                 <button type="button" class="toggle" aria-expanded={isOpen} title={`${summary.originalTokens.toLocaleString("en")} → ${counted(summary.tokens, "token")}`} onClick={() => show(isOpen ? undefined : { tab: "summary", shown: FIRST_ORIGINALS })}>
                     <Icon name="layers" />
@@ -61,7 +61,7 @@ export function Layer({ summary, layer, messages, conversationId, marked }: Prop
                     </footer>
                 </div>
             )}
-        </section>
+        </article>
     );
 }
 
@@ -98,14 +98,13 @@ function Originals({ start, end, shown, messages, conversationId, marked, onMore
     const rows = [];
     for (let id = start; id < last; id++) {
         const message = messages.get(id);
-        if (message !== undefined && !message.isHidden) {
+        if (message !== undefined && !message.isHidden && (message.role !== "tool" || hasFailed(message))) {
             rows.push(<Original key={id} message={message} now={now} mark={id === marked ? mark : undefined} />);
         }
     }
     return (
-        <div class="old" role="list" aria-label="Original messages" data-testid="originals">
-            {rows.length === 0 && <p class="muted" role="status">{LAYER.reading}</p>}
-            {rows}
+        <div class="old" data-testid="originals">
+            {rows.length === 0 ? <p class="muted" role="status">{LAYER.reading}</p> : <div role="list" aria-label="Original messages">{rows}</div>}
             {last < end && <button type="button" class="text-btn" onClick={onMore}>Show {Math.min(MORE, end - last)} more</button>}
         </div>
     );
@@ -114,15 +113,20 @@ function Originals({ start, end, shown, messages, conversationId, marked, onMore
 function Original({ message, now, mark }: { readonly message: MessageInfo; readonly now: Date; readonly mark: { current: HTMLDivElement | null } | undefined }) {
     const { role, author } = message;
     const who = role === "user" ? (author === undefined ? "You" : visible(author)) : role === "assistant" ? "Answer" : "Tool";
-    const calls = message.parts.flatMap((part) => (part.type === "tool_call" || part.type === "tool_result" ? [`${part.type === "tool_call" ? "Called" : part.isError === true ? "Failed:" : "Result of"} ${visible(part.name ?? "a tool")}`] : []));
+    const named = (type: string) => [...new Set(message.parts.flatMap((part) => (part.type === type ? [visible(part.name ?? "a tool")] : [])))].join(", ");
+    const [called, failed] = [named("tool_call"), hasFailed(message) ? named("tool_result") : ""];
     return (
         <div role="listitem" data-original={message.id} class={mark === undefined ? "" : "is-marked"} {...(mark === undefined ? {} : { ref: mark })}>
             <span class="who">{who} · {moment(new Date(message.createdAt), now)}</span>
             {message.isPurged === true ? <p class="muted">Deleted for good.</p> : message.text !== "" && <div class="say"><Markdown text={message.text} /></div>}
-            {calls.map((call, index) => <p key={index} class="muted">{call}</p>)}
+            {called !== "" && <p class="muted">Called {called}</p>}
+            {failed !== "" && <p class="muted">Failed: {failed}</p>}
         </div>
     );
 }
+
+/** Results of tools are as long as files; what was read is in the call. */
+const hasFailed = (message: MessageInfo): boolean => message.parts.some((part) => part.isError === true);
 
 /** Above the composer while facts are stale; hidden until their number changes. */
 export function StaleLine({ stale, hidden }: { readonly stale: number; readonly hidden: number }) {

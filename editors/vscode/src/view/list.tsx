@@ -220,7 +220,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
     return (
         <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={gesture} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
             <div class="content">
-                <div tabIndex={0} role="feed" aria-label="Conversation" aria-busy={state.live !== undefined}>
+                <div tabIndex={0} {...(state.total > 0 || state.live !== undefined ? { role: "feed", "aria-label": "Conversation", "aria-busy": state.live !== undefined } : {})}>
                     <div style={{ height: `${heights.current.offset(start)}px` }} />
                     {rows}
                     <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />

@@ -1,6 +1,6 @@
-/** Keys in a group of buttons of which one at a time has the tabindex: arrows, Home and End. */
+/** Keys among the buttons of a group or a list: arrows, Home and End. */
 
-/** The element that gets the focus; undefined for another key. `columns`: whether up and down go to the row above and below, as they lie on the screen. */
+/** The element that gets the focus; undefined for another key, or from elsewhere. In a grid left and right go on, and up and down go to the row above and below, as they lie on the screen. */
 export function nextInGroup(event: KeyboardEvent, items: readonly HTMLElement[], isGrid: boolean): HTMLElement | undefined {
     const at = items.indexOf(event.target as HTMLElement);
     if (at === -1) {
@@ -8,9 +8,9 @@ export function nextInGroup(event: KeyboardEvent, items: readonly HTMLElement[],
     }
     switch (event.key) {
         case "ArrowRight":
-            return items[at + 1];
+            return isGrid ? items[at + 1] : undefined;
         case "ArrowLeft":
-            return items[at - 1];
+            return isGrid ? items[at - 1] : undefined;
         case "ArrowDown":
             return isGrid ? nextRow(items, at, 1) : items[at + 1];
         case "ArrowUp":
@@ -21,6 +21,18 @@ export function nextInGroup(event: KeyboardEvent, items: readonly HTMLElement[],
             return items.at(-1);
         default:
             return undefined;
+    }
+}
+
+/** Moves the focus among what `selector` finds below the element that listens. */
+export function moveAmong(event: KeyboardEvent, selector: string): void {
+    const root = event.currentTarget;
+    if (root instanceof HTMLElement) {
+        const next = nextInGroup(event, [...root.querySelectorAll<HTMLElement>(selector)], false);
+        if (next !== undefined) {
+            event.preventDefault();
+            next.focus();
+        }
     }
 }
 
