@@ -172,8 +172,15 @@ def test_a_call_is_told_with_its_options_and_a_text_that_it_was_given_by_name_al
     edit = called(
         "Edit", "done", file_path="lib/a/b.ex", old_string="x = 1\n" * 9, new_string="x = 2", replace_all=False
     )
-    told = "Edit lib/a/b.ex, with old_string …, new_string x = 2, replace_all false"
+    told = "Edit lib/a/b.ex, with old_string …, new_string …, replace_all false"
     assert told in page_of(edit, 300)
+
+
+def test_a_line_beside_a_head_names_something_that_the_head_does_not() -> None:
+    result = "The file lib/web/live.ex has been read in full.\nthis one counts the open orders of load_rows here"
+    assert "Read lib/web/live.ex (this one counts the open orders of load_rows here)" in page_of(
+        called("Read", result, file_path="lib/web/live.ex"), 4_000
+    )
 
 
 def test_options_that_name_nothing_take_no_room() -> None:

@@ -82,6 +82,21 @@ def test_no_line_of_an_earlier_note_is_told_again() -> None:
     assert step_note(book, again, {}, frozenset(), BUDGET, BUDGET, lines).text == ""
 
 
+def test_no_line_of_a_note_ends_in_a_long_list_of_names() -> None:
+    lines = [
+        f"here the reader counts row_{n} before the blocks behind it are read and written again" for n in range(40)
+    ]
+    steps = called("edit", "edited", path="src/reader.py", text="\n".join(lines))
+    for n in range(20):
+        steps += called("edit", "edited", path=f"src/part_{n}.py", text=f"def work_{n}(job): counts the jobs")
+    again = len(steps)
+    steps += called("read", "", path="src/reader.py")
+    note = step_note(notebook_of(as_lives(steps)), again, {}, frozenset(), BUDGET, BUDGET).text
+    lists = [listed.split(", ") for listed in re.findall(r"(?:also|names) (.*)", note)]
+    assert lists
+    assert max(map(len, lists)) <= 8
+
+
 def test_a_note_keeps_to_its_room() -> None:
     book, again = book_of_work()
     for room in (0, 40, 60, 90, 400):

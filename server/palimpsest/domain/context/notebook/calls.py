@@ -43,8 +43,8 @@ def head_of(call: ToolCallPart) -> tuple[str, str, bool]:
 
 
 def options_of(call: ToolCallPart) -> str:
-    """The arguments beside those that its head and its purpose tell, each with its value if that is short; empty where
-    there are none."""
+    """The arguments beside those that its head and its purpose tell, each with its value if that is one short word;
+    empty where there are none."""
     return ", ".join(_options(call))
 
 
@@ -93,5 +93,6 @@ def _options(call: ToolCallPart) -> Iterator[str]:
     told = {*_COMMANDS, *_PURPOSES} if command_in(arguments) else {target, _sought(arguments, target), *_PURPOSES}
     for name in [each for each in arguments if each not in told][:_MOST_OPTIONS]:
         value = arguments[name]
-        text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield f"{tool_label(name)} {text if text and len(text) <= _OPTION_CHARS else '…'}"
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        is_short = 0 < len(text) <= _OPTION_CHARS and not any(map(str.isspace, text))
+        yield f"{tool_label(name)} {text if is_short else '…'}"

@@ -93,6 +93,8 @@ class Entry:
     """The calls of a message of the assistant, such as `Read lib/a.py`; empty where it calls nothing."""
     purpose: str = ""
     """Words of the message that say what a head is for which says little itself, such as a file that was read."""
+    head_words: int = 0
+    """Of the head, beside its names."""
     head_names: tuple[str, ...] = ()
     head_tokens: int = _FRAME_TOKENS
     """Raw, with the frame of its line."""
@@ -162,15 +164,17 @@ class Reader:
         head = "; ".join(each for each, _, _ in calls)
         in_head = names_in(head)
         for call in content.calls[:_MOST_CALLS]:
-            for value in values_of(call):
-                found.update(names_in(value))
-                value = without_folder(value)
-                pieces = [each for each in pieces_of(value) if each[0][:60] not in head and each[1].keys() - in_head]
-                fragments += self._lines(best_of(pieces))
             if in_options := names_in(options := options_of(call)):
                 found.update(in_options)
                 label = f"{tool_label(call.name)} " if len(calls) > 1 else ""
                 fragments.append(self._fragment(f"{label}with {options}", in_options, 0.0, Kind.CALLED))
+            told = {*in_head, *in_options}
+            for value in values_of(call):
+                found.update(names_in(value))
+                pieces = pieces_of(without_folder(value))
+                fragments += self._lines(
+                    best_of([each for each in pieces if each[0][:60] not in head and each[1].keys() - told])
+                )
         prose, code = prose_and_code(text[:_PROSE_CHARS])
         found.update(names_in(text[:READ_CHARS]))
         sentences = sentences_of(prose)
@@ -183,13 +187,23 @@ class Reader:
             fragments.append(self._fragment(sentence, names_in(sentence), weight, Kind.SAID))
         fragments += self._lines(best_of(pieces_of("\n".join(code))))
         path = next((each for _, each, _ in calls if each), "")
+        head_words = n_words(head)
         purpose = ""
-        if head and n_words(head) < WORDS_OF_HEAD:
+        if head and head_words < WORDS_OF_HEAD:
             purpose = _purpose([*sentences, *(purpose_of(call) for call in content.calls[:1])])
-        head_tokens = self.count(head) + _FRAME_TOKENS
         found.update(in_head)
-        names, head_names = self._known(found), self._known(in_head)
-        entry = Entry(id, Role.ASSISTANT, names, tuple(fragments), (), head, purpose, head_names, head_tokens, path)
+        entry = Entry(
+            id,
+            Role.ASSISTANT,
+            self._known(found),
+            tuple(fragments),
+            head=head,
+            purpose=purpose,
+            head_words=head_words,
+            head_names=self._known(in_head),
+            head_tokens=self.count(head) + _FRAME_TOKENS,
+            path=path,
+        )
         return entry, found
 
     def _results(self, id: MessageId, results: Sequence[ToolResultPart]) -> tuple[Entry, dict[str, str]]:
@@ -204,14 +218,20 @@ class Reader:
             fragments += self._lines(best_of(pieces_of(result.text)))
         answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
         head = "" if calls else ", ".join(tool_label(result.name) for result in results)
-        tokens = self.count(head) + _FRAME_TOKENS
-        tried = frozenset[str]().union(*(call.tried for call in calls))
-        entry = Entry(id, Role.TOOL, self._known(found), tuple(fragments), (), head, "", (), tokens, path, answers)
-        return replace(
-            entry,
-            tried=tried,
+        entry = Entry(
+            id,
+            Role.TOOL,
+            self._known(found),
+            tuple(fragments),
+            head=head,
+            head_words=n_words(head),
+            head_tokens=self.count(head) + _FRAME_TOKENS,
+            path=path,
+            answers=answers,
+            tried=frozenset[str]().union(*(call.tried for call in calls)),
             has_failed=any(each.kind is Kind.OUTCOME and each.weight == _TROUBLE_WEIGHT for each in fragments),
-        ), found
+        )
+        return entry, found
 
     def _outcome(self, result: ToolResultPart, *, is_command: bool) -> Fragment | None:
         """How a call came out, where the result says it."""

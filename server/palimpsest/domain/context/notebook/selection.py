@@ -32,8 +32,6 @@ IN_BLOCK, IN_LIVE = 0.8, 0.6
 _IN_HEAD, _ALSO, _SAYS_LITTLE = 0.8, 0.8, 0.8
 _WORDS_FIRST: Final = 3
 """That a line says before bare names stand behind it."""
-_MOST_ALSO: Final = 30
-"""Bare names behind one line."""
 _MOST_LINES_READ, _MOST_NAMES_READ = 2, 5
 """Fragments of code or output, and bare names, of one message beside what a person reads; the rest is detail."""
 _WORDS_BESIDE: Final = 5
@@ -96,6 +94,8 @@ class Selection:
     """How much each message counts; only these are chosen from."""
     above: tuple[str, ...] = ()
     """The user's words that stand above the lines: no line repeats a part of them."""
+    most_also: int = 30
+    """Bare names behind one line."""
     has_details: bool = False
     """Whether what is not for reading stands apart, in the details."""
     _lines: dict[MessageId, _Line] = field(default_factory=dict)
@@ -140,10 +140,10 @@ class Selection:
         return worth
 
     def _news(self, names: Iterable[str], level: float) -> float:
-        told, news = self.told, 0.0
+        told, worths, news = self.told, self._worths, 0.0
         for name in names:
             if (missing := level - told.get(name, 0.0)) > 0.0:
-                news += self._worth(name) * missing
+                news += (worths.get(name) or self._worth(name)) * missing
         return news
 
     def _tell(self, names: Iterable[str], level: float) -> None:
@@ -177,7 +177,7 @@ class Selection:
     def _aside(self, entry: Entry) -> str:
         """What stands behind a head that says little: what the message says that it is for, or else a line of the
         result."""
-        if not entry.head or entry.role is not Role.ASSISTANT or n_words(entry.head) >= WORDS_OF_HEAD:
+        if not entry.head or entry.role is not Role.ASSISTANT or entry.head_words >= WORDS_OF_HEAD:
             return ""
         if entry.purpose:
             return entry.purpose
@@ -190,8 +190,15 @@ class Selection:
         ]
         if not telling:
             return ""
+        known = set(entry.head_names)
         return min(
-            telling, key=lambda each: (_IMPORTS.match(each.text) is not None, each.weight == 0.0, len(each.text))
+            telling,
+            key=lambda each: (
+                _IMPORTS.match(each.text) is not None,
+                known.issuperset(each.names),
+                each.weight == 0.0,
+                len(each.text),
+            ),
         ).text
 
     def _aside_tokens(self, entry: Entry) -> int:
@@ -233,7 +240,7 @@ class Selection:
     def _consider_name(self, entry: Entry, place: int, expected: float) -> None:
         name, line = entry.names[place - _NAMES], self._lines[entry.id]
         missing, size = _ALSO - self.told.get(name, 0.0), self.book.name_tokens(name)
-        if missing < _LEAST_MISSING or len(line.also) >= _MOST_ALSO or self._used + size > self.room:
+        if missing < _LEAST_MISSING or len(line.also) >= self.most_also or self._used + size > self.room:
             return
         density = self._worth(name) * missing * self.weights[entry.id] / size
         if self._is_late(density, expected):
@@ -291,7 +298,7 @@ class Selection:
         if entry.path and entry.role is Role.ASSISTANT:
             self._paths.add(entry.path)
         if entry.head:
-            self._say(entry, line, n_words(entry.head))
+            self._say(entry, line, entry.head_words)
         return line
 
     def _say(self, entry: Entry, line: _Line, more_words: int) -> None:
@@ -329,7 +336,7 @@ class Selection:
         def n_words_of(places: list[int]) -> int:
             return sum(entry.fragments[place].n_words for place in places)
 
-        told = n_words(entry.head) + sum(
+        told = entry.head_words + sum(
             each.n_words for place in line.fragments if (each := entry.fragments[place]).kind is not Kind.LINE
         )
         n_read = n_words_of(read)

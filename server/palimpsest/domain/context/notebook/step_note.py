@@ -32,7 +32,8 @@ NOTES_SHARE: Final = 0.08
 _NOTE_SHARE, _KNOWN_FILE_BOOST = 0.01, 2.5
 """Of the budget: one note; and how much more it may take where a file is taken up again."""
 _SMALLEST_NOTE: Final = 30
-_ALSO_SHARE: Final = 0.3
+_ALSO_SHARE, _MOST_ALSO = 0.3, 8
+"""Of a note, and behind one line: bare names. More are no reading."""
 _MOST_PLACES, _MOST_ASKED, _MOST_FOUND = 30, 40, 10
 _NEWEST: Final = 6
 _BEHIND, _BEFORE = 0.6, 0.5
@@ -82,7 +83,7 @@ def step_note(
     known = _known(book, asked)
     found, passed_over = _found(book, asked, known, live)
     before = dict(told)
-    lines = Selection(book, before, room, _ALSO_SHARE, dict(sorted(found.items()))).lines()
+    lines = Selection(book, before, room, _ALSO_SHARE, dict(sorted(found.items())), most_also=_MOST_ALSO).lines()
     lines = _not_noted(lines, noted)
     n_new = sum(name not in told for name in before)
     text = "\n".join([NOTE_HEAD, *lines]) if lines else ""
