@@ -11,7 +11,7 @@ from tests.hub.machines import Machine, assert_same, share
 from tests.services.scripted import says
 from tests.waiting import WAIT_S
 
-from palimpsest.domain.errors import ConversationBusy, HubFailed, HubIsAway, InvalidRequest
+from palimpsest.domain.errors import ConversationBusy, HubFailed, InvalidRequest, SharedIsAway
 from palimpsest.domain.messages import MessageId, user_message
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.sharing.log import EntryKind, NewEntry
@@ -99,7 +99,7 @@ async def test_without_the_hub_no_turn_begins_and_nothing_is_stored(machines: li
 
     ann.sharing.hub.lease = unreachable  # type: ignore[method-assign, assignment]
     before = await ann.texts()
-    with pytest.raises(HubIsAway, match="fork"):
+    with pytest.raises(SharedIsAway, match="fork"):
         await ann.ask("Anybody there?", "No.")
     assert await ann.texts() == before
     fork = await ann.bench.session.conversations.fork(at, None, "aside")

@@ -95,6 +95,7 @@ async def test_share_open_and_go_on_by_slash_commands(machines: list[Machine], t
     changed = asyncio.Event()
     (await ann.folders.get(ann.root)).folder.listeners.add(lambda _: changed.set())
     await bob.ask("Since when?", at)
+    assert "all who have it delete the same" in (await ann.type("/purge", at)).text
     expected = await bob.texts(at)
     async with asyncio.timeout(WAIT_S):
         while await ann.texts(at) != expected:

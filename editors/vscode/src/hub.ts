@@ -20,9 +20,13 @@ export function describeHub(status: HubStatus): string {
     }
 }
 
-/** "ann is writing: a turn." */
-export function describeWriter(writer: WriterInfo): string {
-    return writer.isSelf ? `You are writing on another machine: ${writer.work}.` : `${writer.name} is writing: ${writer.work}.`;
+/** `WriterInfo.work` of who has asked something: what needs no words. */
+const TURN = "a turn";
+
+/** "ann is writing."; or "ann is writing: a summary." */
+export function describeWriter({ name, isSelf, work }: WriterInfo): string {
+    const who = isSelf ? "You are writing on another machine" : `${name} is writing`;
+    return work === TURN ? `${who}.` : `${who}: ${work}.`;
 }
 
 /** How far a store has come. `seq`: the entry that is to be applied, such as a purge. */

@@ -126,7 +126,7 @@ test("a shared conversation is marked, and the mark says who reads it", async ()
 test("while somebody else writes the composer goes on in a fork", async () => {
     const state = told(READY, { type: "hub", status: HUB }, opened(shared()), { type: "presence", conversationId: "c", writer: ANN });
     await show(state);
-    expect(byId("writer")?.textContent).toContain("ann is writing: a turn.");
+    expect(byId("writer")?.textContent).toContain("ann is writing. You can wait");
     expect(byId("send")?.textContent).toBe("Go on in a fork");
     await act(() => {
         const field = byId("composer");

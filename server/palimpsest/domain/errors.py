@@ -11,6 +11,7 @@
     │   ├── RecentMessagesTooLarge
     │   └── RulesTooLarge      pins take more than their share of the budget
     ├── HubIsAway           the hub of shared conversations does not answer
+    │   └── SharedIsAway       so a shared conversation cannot be continued
     ├── HubFailed           the hub says no; the message says why
     ├── StoreError          the folder's store cannot be opened, read or written
     └── ProviderError       a model's service failed; `kind` tells the reason
@@ -145,6 +146,13 @@ class LeaseLost(PalimpsestError):
 class HubIsAway(PalimpsestError):
     kind = ErrorKind.HUB_UNREACHABLE
     is_retryable = True
+
+    def __init__(self, message: str = "The hub does not answer now. Try again in a moment.") -> None:
+        super().__init__(message)
+
+
+class SharedIsAway(HubIsAway):
+    """A turn of a shared conversation cannot begin."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -11,11 +11,11 @@ from pygls.exceptions import JsonRpcException
 
 from palimpsest.domain.errors import (
     NO_HANDLES,
-    HubIsAway,
     InvalidRequest,
     LeaseLost,
     PalimpsestError,
     SharedBusy,
+    SharedIsAway,
     StoreError,
     is_out_of_handles,
 )
@@ -45,7 +45,7 @@ def to_rpc(error: PalimpsestError) -> JsonRpcException:
         projected_tokens=detail.projected_tokens,
         holder=detail.holder,
         until=detail.until,
-        can_fork=True if isinstance(error, SharedBusy | HubIsAway) else None,
+        can_fork=True if isinstance(error, SharedBusy | SharedIsAway) else None,
         turn_id=getattr(error, "turn_id", None),
     )
     return JsonRpcException(str(error), int(code), to_json(data))

@@ -144,7 +144,7 @@ def _to_shared(record: ConversationRecord, mark: SharedMark, folder: OpenFolder)
         state = SharingState.DETACHED
     elif watch is not None and record.id in watch.behind:
         state = SharingState.BEHIND
-    elif mark.has_unsent and not folder.sharing.is_pushing(record.id):
+    elif mark.has_unsent and not (folder.sharing.is_pushing(record.id) or folder.sharing.is_connected):
         state = SharingState.APART
     writing = folder.sharing.writing(record.id)
     return SharedInfo(

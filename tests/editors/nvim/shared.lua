@@ -39,7 +39,7 @@ it("shows who writes, and their answer as it grows", function()
   t.order("tell opened")
   shows("It stands on one")
   wait("the writer", function()
-    return winbar():find("is writing: a turn", 1, true)
+    return winbar():find(" is writing", 1, true)
   end)
 end)
 

@@ -6,14 +6,16 @@ local text = require("palimpsest.text")
 
 local M = {}
 
-local STATES = { current = "shared", behind = "shared, behind", apart = "shared, apart", detached = "no longer shared" }
+local STATES = { current = "shared", behind = "shared, behind", apart = "shared, not sent yet", detached = "no longer shared" }
 local MOST_IDS = 8
+--- The work of who has asked something: what needs no words.
+local TURN = "a turn"
 
 ---@param writer palimpsest.WriterInfo
 ---@return string
 local function writing(writer)
   local who = writer.isSelf and "You, on another machine, are" or text.one_line(writer.name) .. " is"
-  return ("%s writing: %s"):format(who, text.one_line(writer.work))
+  return who .. " writing" .. (writer.work == TURN and "" or ": " .. text.one_line(writer.work))
 end
 
 --- Who writes the shown conversation on another machine.
@@ -26,7 +28,7 @@ end
 --- What is wrong with the way to the hub; empty when nothing is.
 ---@param hub palimpsest.HubStatus|nil
 ---@return string
-function M.hub_status(hub)
+local function hub_status(hub)
   if not hub or (hub.state ~= "away" and hub.state ~= "refused" and hub.state ~= "newerNeeded") then
     return ""
   end
@@ -36,15 +38,17 @@ end
 
 --- The mark of a conversation, for a bar or a list; empty for one that was never shared.
 ---@param info palimpsest.ConversationInfo|nil
+---@param hub? palimpsest.HubStatus The way to the hub, of which the mark says what is wrong.
 ---@return string
-function M.mark(info)
+function M.mark(info, hub)
   local shared = info and info.shared
   if not shared then
     return ""
   end
   local team = shared.team and shared.state ~= "detached" and " with " .. text.one_line(shared.team) or ""
   local writer = shared.writer and " · " .. writing(shared.writer) or ""
-  return STATES[shared.state] .. team .. writer
+  local problem = hub_status(hub)
+  return STATES[shared.state] .. team .. writer .. (problem ~= "" and " · " .. problem or "")
 end
 
 ---@param bytes integer
@@ -78,7 +82,7 @@ local function plan_text(plan)
   }
   for _, each in ipairs(plan.removals) do
     local kind = text.one_line(each.kind)
-    table.insert(lines, ("- Taken out before: %s in %s."):format(kind, in_messages(each.messageIds)))
+    table.insert(lines, ("- Taken out first: %s in %s."):format(kind, in_messages(each.messageIds)))
   end
   if #plan.files > 0 then
     table.insert(lines, ("- Results of tools may hold text of: %s."):format(table.concat(plan.files, ", ")))

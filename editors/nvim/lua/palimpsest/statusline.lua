@@ -25,9 +25,9 @@ function M.winbar(chat)
     table.insert(parts, ("%%#%s#%s%%* %s"):format(group, bar(usage), text.in_statusline(usage.compact)))
     table.insert(parts, text.in_statusline(usage.model))
   end
-  local mark = sharing.mark(chat.info)
+  local mark = sharing.mark(chat.info, chat.hub)
   if mark ~= "" then
-    table.insert(parts, "%#PalimpsestAbout#" .. text.in_statusline(mark) .. "%*")
+    table.insert(parts, "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
   end
   table.insert(parts, "%=" .. text.in_statusline(chat:status()) .. " ")
   return table.concat(parts, " ")
@@ -47,7 +47,7 @@ function M.component()
   if status ~= "" then
     table.insert(parts, text.one_line(status))
   end
-  local mark = sharing.mark(chat.info)
+  local mark = sharing.mark(chat.info, chat.hub)
   if mark ~= "" then
     table.insert(parts, mark)
   end

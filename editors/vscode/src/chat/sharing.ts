@@ -35,8 +35,9 @@ export class Sharing {
         const done = await this.server.request(p.ConversationShareRequest, { conversationId, confirm: true });
         this.tell({ type: "sharePlan", conversationId });
         const shared = done.conversation?.conversationId ?? conversationId;
-        const what = shared === conversationId ? "This conversation is" : "A copy without that is";
-        this.tell({ type: "notice", level: "info", text: `${what} shared with the team ${done.team}.` });
+        const team = `shared with the team ${done.team}`;
+        const text = shared === conversationId ? `This conversation is ${team}.` : `This is the copy that is ${team}. Your own conversation stays as it was.`;
+        this.tell({ type: "notice", level: "info", text });
         return shared;
     }
 

@@ -5,7 +5,8 @@ import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
 
-const STATES = { current: "Shared", behind: "Shared, behind", apart: "Shared, apart", detached: "No longer shared" } as const;
+const STATES = { current: "Shared", behind: "Shared, behind", apart: "Shared, not sent yet", detached: "No longer shared" } as const;
+const AWAY = "The hub does not answer, so others may have more. You can read this, and go on in a fork.";
 const MEANS = {
     current: "Everybody has the same.",
     behind: "The hub has more, which could not be taken in yet.",
@@ -27,8 +28,9 @@ export function describeReaders(state: State, conversation: ConversationInfo): s
     const known = state.readers?.conversationId === conversation.conversationId ? state.readers.members : [];
     const team = shared.team === undefined ? "a team" : `the team ${visible(shared.team)}`;
     const names = known.map((each) => `${visible(each.name)}${each.isSelf ? " (you)" : ""}`).join(", ");
+    const isAway = shared.state === "current" && state.hub?.state === "away";
     const who = shared.state === "detached" ? "" : names === "" ? `Read by ${team}. ` : `Read by ${names} of ${team}. `;
-    return `${who}${MEANS[shared.state]}`;
+    return `${who}${isAway ? AWAY : MEANS[shared.state]}`;
 }
 
 /** In the header: the mark, or the way to share. */
@@ -38,17 +40,17 @@ export function ShareButton({ state }: { readonly state: State }) {
     if (conversation === undefined || hub === undefined || hub.state === "off") {
         return null;
     }
-    const mark = markOf(conversation);
-    if (mark === undefined || conversation.shared?.state === "detached") {
+    const said = markOf(conversation);
+    if (said === undefined || conversation.shared?.state === "detached") {
         return <button type="button" class="small" title="Share this conversation with your team" onClick={() => post({ type: "share" })} data-testid="share">Share…</button>;
     }
-    return <button type="button" class="small mark" title={describeReaders(state, conversation)} aria-label={`${mark}. ${describeReaders(state, conversation)} Show who reads it`} onClick={() => post({ type: "readers" })} data-testid="shared-mark">{mark}</button>;
+    return <button type="button" class="small mark" title={describeReaders(state, conversation)} aria-label={`${said}. ${describeReaders(state, conversation)} Show who reads it`} onClick={() => post({ type: "readers" })} data-testid="shared-mark">{hub.state === "away" ? "Hub\u00a0away" : said}</button>;
 }
 
 /** While somebody else writes. */
 export function WriterBanner({ state }: { readonly state: State }) {
     const writer = state.conversation?.shared?.writer;
-    return writer === undefined ? null : <p class="banner" data-testid="writer">{visible(describeWriter(writer))} You can go on in a fork.</p>;
+    return writer === undefined ? null : <p class="banner" data-testid="writer">{visible(describeWriter(writer))} You can wait for the end, or go on in a fork.</p>;
 }
 
 /** What sharing would mean, to be read before it is done. */
@@ -68,7 +70,7 @@ export function SharePlanCard({ state }: { readonly state: State }) {
                 <dd>{amount(plan)}</dd>
                 {plan.removals.length > 0 && (
                     <>
-                        <dt>What is taken out before</dt>
+                        <dt>What is taken out first</dt>
                         <dd><ul>{plan.removals.map((each) => <li key={each.kind}>{visible(each.kind)}: {inMessages(each.messageIds)}</li>)}</ul></dd>
                     </>
                 )}

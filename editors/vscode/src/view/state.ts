@@ -207,7 +207,7 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, page: "chat", sharePlan: { conversationId, plan }, announcement: "What sharing means stands above the message field." };
         }
         case "shared":
-            return { ...state, page: "shared", shared: message };
+            return { ...state, page: "shared", shared: message, notice: undefined };
         case "readers":
             return message.conversationId === state.conversation?.conversationId ? { ...state, readers: { ...message, isAsked: message.isAsked || state.readers?.isAsked === true } } : state;
         case "presence": {

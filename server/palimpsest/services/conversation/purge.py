@@ -143,9 +143,9 @@ def set_aside(directory: Path) -> list[str]:
 def _what_would_go(scope: Scope) -> str:
     """The effect as a sentence, with ids and numbers only: a title may be the text of a message."""
     made = "with the titles, rules, facts and chat documents made of it"
-    what = [
-        f"the content of messages {scope.start} to {scope.end - 1} ({scope.n_contents} of them still have any), {made}"
-    ]
+    gone = scope.end - scope.start - scope.n_contents
+    purged = f" ({gone} of them {'is' if gone == 1 else 'are'} purged already)" if gone else ""
+    what = [f"the content of messages {scope.start} to {scope.end - 1}{purged}, {made}"]
     if scope.start == scope.end:
         what = []
     if scope.n_summaries:

@@ -65,6 +65,11 @@ class FolderSharing:
     def status(self) -> HubStatus:
         return HubStatus(HubState.OFF) if self.watch is None else self.watch.status
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the hub answered last: then what another server of this store has not pushed yet is on its way."""
+        return self.status.state is HubState.CONNECTED
+
     def look_at(self, conversation_id: ConversationId) -> None:
         """Somebody looks at the conversation, which is shared: what others say in it is shown as it comes."""
         if self.watch is not None:

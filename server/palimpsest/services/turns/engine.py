@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import (
+    HubIsAway,
     InvalidRequest,
+    SharedIsAway,
 )
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.turns.recovery import Rerun
@@ -201,7 +203,10 @@ class TurnEngine:
         sharing, taken = self.services.sharing, None
         if sharing is not None and conversation_id is not None:
             known = None if request_id is None else await self.store.read(turn_records.find_requested, request_id)
-            taken = None if known is not None else await sharing.take(conversation_id, leases.TURN)
+            try:
+                taken = None if known is not None else await sharing.take(conversation_id, leases.TURN)
+            except HubIsAway as error:
+                raise SharedIsAway from error
         held = _Held(sharing, taken)
         try:
             yield held

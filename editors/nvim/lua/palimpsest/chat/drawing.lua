@@ -13,10 +13,10 @@ function Chat:status()
     return "the server ended; it is started again"
   elseif self.activity then
     return self.activity
-  elseif self.stream and self.stream.is_active then
+  elseif self.stream and self.stream.is_active and not sharing.writer(self) then
     return self.stream.turn_id and "answering…" or "sending…"
   end
-  return self.info and self.info.shared and sharing.hub_status(self.hub) or ""
+  return ""
 end
 
 ---@private

@@ -9,7 +9,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.chat.commands.markdown import code, plain
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, number
-from palimpsest.services.chat.commands.sharing import purged_elsewhere
+from palimpsest.services.chat.commands.sharing import purge_elsewhere, purged_elsewhere
 from palimpsest.services.conversation.purge import set_aside
 from palimpsest.services.conversation.search import Wanted, find
 from palimpsest.services.conversation.transfer import Transfers
@@ -51,7 +51,9 @@ async def purge(scope: Scope, argument: str) -> Reply:
     wanted, purging = message_range(which, "/purge A-B"), scope.session.purging
     if not is_confirmed:
         would = await purging.what_would_go(scope.conversation_id, wanted)
-        return Reply(f"{plain(would)}\n\nTo delete it, type `/purge {f'{which} ' if which else ''}yes`.")
+        lines = [plain(would), await purge_elsewhere(scope)]
+        lines.append(f"To delete it, type `/purge {f'{which} ' if which else ''}yes`.")
+        return Reply("\n\n".join(filter(None, lines)))
     done = await purging.purge(scope.conversation_id, wanted, is_confirmed=True)
     said = [f"The content of {counted(done.n_contents, 'message')}, and all that was derived from it, is deleted."]
     if done.others:

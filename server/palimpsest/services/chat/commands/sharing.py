@@ -71,6 +71,13 @@ async def _reading(scope: Scope) -> str:
     return f"This conversation is shared.\n\n{listed}"
 
 
+async def purge_elsewhere(scope: Scope) -> str:
+    """Where else a purge would delete, as a sentence; empty for a conversation that is not shared."""
+    if scope.session.folder.sharing.current is None or not await _is_shared(scope):
+        return ""
+    return "The conversation is shared: the hub and the stores of all who have it delete the same."
+
+
 async def purged_elsewhere(scope: Scope) -> str:
     """How far a purge has come in the other stores, as a sentence; empty for a conversation that is not shared."""
     sharing = scope.session.folder.sharing.current
