@@ -152,12 +152,12 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     await until("the summary is back", async () => (await context.getByTestId("segment").count()) === segments);
     await context.getByRole("button", { name: "Redo the last undo" }).click();
     await until("the originals stand there once more", async () => (await context.getByTestId("segment").count()) > segments);
-    await window.palette("Palimpsest: Undo the Last Change of Summaries");
+    await window.palette("Palimpsest: Undo Last Summary");
     await window.panel.getByTestId("notice").getByText(/^Undone: /).waitFor();
     await until("the summary is back again", async () => (await context.getByTestId("segment").count()) === segments);
-    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.palette("Palimpsest: Redo Last Summary");
     await window.panel.getByTestId("notice").getByText(/^Redone: /).waitFor();
-    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.palette("Palimpsest: Redo Last Summary");
     await window.panel.getByTestId("notice").getByText("Nothing to redo").waitFor();
 });
 

@@ -74,10 +74,10 @@ test("a command is answered in a panel that was hidden", async () => {
     await window.panel.getByTestId("conversations").getByRole("button", { name: QUESTION }).first().click();
     await window.panel.getByTestId("message-1").waitFor();
     await hide();
-    await window.page.locator(".statusbar-item", { hasText: /\(\d+%\)/ }).click();
+    await window.page.locator(".statusbar-item", { hasText: /^\s*\d+%/ }).click();
     await window.panel.getByTestId("explain").waitFor();
     await hide();
-    await window.palette("Palimpsest: Redo the Last Change of Summaries");
+    await window.palette("Palimpsest: Redo Last Summary");
     await window.panel.getByTestId("notice").getByText(/^Nothing to redo/).waitFor();
     await hide();
     await window.palette("Palimpsest: Show Conversations");

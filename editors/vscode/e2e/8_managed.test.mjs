@@ -29,7 +29,7 @@ const ready = () => path.join(storage(), environments()[0] ?? "", "ready");
 
 test("the first window sets up the server, and a conversation works", async () => {
     await window.page.getByRole("tab", { name: "Palimpsest" }).first().click();
-    await window.page.locator(".notification-list-item", { hasText: "Palimpsest: setting up the server" }).waitFor();
+    await window.page.locator(".notification-list-item", { hasText: "Setting up, about 20 seconds" }).waitFor();
     await window.panelReady(240_000);
     assert.ok(existsSync(ready()));
     await window.send("What does the shop sell?");

@@ -13,6 +13,7 @@ import { Keys } from "./native/keys";
 import { OfferedModels } from "./native/models";
 import { askQuietly } from "./native/offers";
 import { registerParticipant } from "./native/participant";
+import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
 import { runTool, TOOL_INFOS } from "./native/tools";
 import { toFailure } from "./port";
@@ -27,12 +28,10 @@ export function activate(context: vscode.ExtensionContext): void {
         log,
         (client) => {
             client.onNotification(p.DidChangeUsageNotification.method, (params: p.UsageChangedParams) => {
-                status.show(params.usage);
                 controller.usageChanged(params);
             });
             client.onNotification(p.DidChangeConversationNotification.method, (params: p.ConversationChangedParams) => void controller.conversationChanged(params));
             client.onNotification(p.DidChangeHubNotification.method, (params: p.HubStatus) => {
-                status.hub(params);
                 controller.hubChanged(params);
             });
             client.onNotification(p.DidChangePresenceNotification.method, (params: p.PresenceChangedParams) => void controller.presenceChanged(params));
@@ -78,15 +77,18 @@ export function activate(context: vscode.ExtensionContext): void {
     );
     const facts = new FactsTree(life);
     const lenses = new Lenses();
-    const desk = new VscodeDesk(context.workspaceState, log, () => void life.start());
+    const setup = new Setup(life, keys, () => models.refresh());
+    // The list that was open took the focus.
+    const backInPanel = async <T>(work: Promise<T>): Promise<T> => work.finally(() => panel.reveal());
+    const desk = new VscodeDesk(context.workspaceState, log, {
+        startServer: () => void life.start(),
+        choosePython: () => life.choosePython(),
+        pickModel: (found, current, used) => backInPanel(setup.pickModel(found, current, used)),
+        setUp: (service) => backInPanel(setup.begin(service)),
+    });
     const panel: ChatPanel = new ChatPanel(context.extensionUri, log, (message) => controller.handle(message));
     const controller = new ChatController(life, desk, (message) => {
-        if (message.type === "usage") {
-            status.show(message.usage);
-        }
-        if (message.type === "hub") {
-            status.hub(message.status);
-        }
+        status.heard(message);
         panel.tell(message);
     });
     const ready = new vscode.EventEmitter<void>();
@@ -108,14 +110,14 @@ export function activate(context: vscode.ExtensionContext): void {
         life,
         facts.register(),
         lenses,
-        life.onPhase(({ phase, sentence }) => {
+        life.onPhase(({ phase, sentence, needsPython }) => {
             log.info(`server: ${phase}`);
             if (phase === "stopped") {
                 status.stopped(sentence);
             } else {
                 status.phase(sentence);
             }
-            void controller.serverIs(phase, sentence);
+            void controller.serverIs(phase, sentence, needsPython);
         }),
         vscode.window.registerWebviewViewProvider(ChatPanel.id, panel),
         vscode.workspace.registerTextDocumentContentProvider(VscodeDesk.scheme, desk),
@@ -154,7 +156,8 @@ export function activate(context: vscode.ExtensionContext): void {
         command("listShared", inPanel({ type: "listShared" })),
         command("showReaders", inPanel({ type: "readers" })),
         command("stop", () => controller.handle({ type: "stop" })),
-        command("setKey", () => keys.ask()),
+        command("setKey", inPanel({ type: "setUp" })),
+        command("choosePython", () => life.choosePython()),
         command("restartServer", () => life.start()),
         command("showLog", () => {
             log.show();

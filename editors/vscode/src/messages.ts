@@ -59,6 +59,8 @@ export const fromView = v.variant("type", [
     says("undo", {}),
     says("redo", {}),
     says("pickModel", {}),
+    says("setUp", { service: v.exactOptional(id) }),
+    says("choosePython", {}),
     says("share", {}),
     says("confirmShare", { conversationId: id }),
     says("unshare", {}),
@@ -108,7 +110,9 @@ export type Live = v.InferOutput<typeof live>;
 
 /** From the host to the panel. */
 export const fromHost = v.variant("type", [
-    v.object({ type: v.literal("server"), phase: v.picklist(["starting", "ready", "stopped"]), sentence: v.string() }),
+    v.object({ type: v.literal("server"), phase: v.picklist(["starting", "ready", "stopped"]), sentence: v.string(), needsPython: v.exactOptional(v.boolean()) }),
+    /** Whether a model is set up that answers in words. */
+    v.object({ type: v.literal("models"), isSetUp: v.boolean() }),
     v.object({ type: v.literal("conversations"), items: v.array(w.conversation) }),
     v.object({ type: v.literal("hits"), query: v.string(), hits: v.array(w.hit) }),
     v.object({
@@ -132,6 +136,8 @@ export const fromHost = v.variant("type", [
         sentence: v.string(),
         turnId: v.exactOptional(v.string()),
         isRetryable: v.boolean(),
+        /** Whether the service did not accept the key. */
+        isKeyRefused: v.exactOptional(v.boolean()),
         /** What was refused here and can be sent in a fork at once. */
         forFork: v.exactOptional(v.string()),
     }),

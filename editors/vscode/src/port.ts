@@ -23,16 +23,19 @@ export interface Failure {
     readonly code?: number;
     /** Whether the same can be done in a fork at once. */
     readonly canFork: boolean;
+    /** Whether the service did not accept the key. */
+    readonly isKeyRefused: boolean;
 }
 
 const METHOD_NOT_FOUND = -32601;
 
 export function toFailure(error: unknown): Failure {
-    const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown; canFork?: unknown } }) : {};
+    const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown; canFork?: unknown; kind?: unknown } }) : {};
     return {
         sentence: typeof value.message === "string" && value.message !== "" ? value.message : "This failed.",
         isRetryable: value.data?.retryable === true,
         canFork: value.data?.canFork === true,
+        isKeyRefused: value.data?.kind === "auth",
         ...(typeof value.data?.turnId === "string" ? { turnId: value.data.turnId } : {}),
         ...(typeof value.code === "number" ? { code: value.code } : {}),
     };

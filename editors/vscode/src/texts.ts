@@ -102,3 +102,17 @@ export const HISTORY = {
     back: "Back to the conversation",
     new: "New conversation",
 } as const;
+
+/** The way to a model, and to a server that runs. */
+export const SETUP = {
+    noModel: "No model is set up yet. Until then you get exact quotes from your files, and nothing leaves this computer.",
+    addKey: "Add a key or choose a model",
+    quotes: "These are exact quotes. For answers in words:",
+    refused: (service: string) => `${service} did not accept the key. It may be mistyped or revoked.`,
+    changeKey: "Change key…",
+    switchModel: "Switch model…",
+    server: "Palimpsest’s server",
+    tryAgain: "Try again",
+    choosePython: "Choose Python…",
+    showLog: "Show log",
+} as const;

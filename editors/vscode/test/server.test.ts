@@ -71,7 +71,7 @@ async function options(run: (command: string, args: readonly string[]) => Promis
         python: "",
         platform: "linux" as const,
         signal: new AbortController().signal,
-        report: (step: string) => steps.push(step),
+        begin: () => steps.push("begin"),
         run,
     };
     return { steps, value };
@@ -97,11 +97,11 @@ test("the environment is made once, and anew when it was not finished", async ()
     let isBroken = true;
     const { value } = await options(async (command, args) => {
         if (args.includes("pip") && isBroken) {
-            throw new Error("no network");
+            throw new Error("NewConnectionError: Failed to establish a new connection");
         }
         return run(command, args);
     });
-    await expect(ensureEnvironment(value)).rejects.toThrow("no network");
+    await expect(ensureEnvironment(value)).rejects.toThrow(/Check the network, then try again/);
     isBroken = false;
     const python = await ensureEnvironment(value);
     expect(path.relative(value.storage, python)).toMatch(/^server-[0-9a-f]{16}.bin.python$/);
@@ -156,6 +156,21 @@ test("the Python that the user has chosen is the only one that is tried", async 
 
 test("a Python that is too old is passed over, and its lack is explained", async () => {
     const { value } = await options(() => Promise.resolve("3.9"));
-    await expect(ensureEnvironment(value)).rejects.toThrow(/No Python 3.11 or newer/);
+    await expect(ensureEnvironment(value)).rejects.toThrow(/needs Python 3.11 or newer; this computer has 3.9/);
     expect([isRecent("3.10"), isRecent("3.11"), isRecent("4.0")]).toEqual([false, true, true]);
+});
+
+test.each([
+    ["OSError: [Errno 28] No space left on device", /not enough room on the disk/],
+    ["ProxyError('Cannot connect to proxy.', NewConnectionError(...))", /the proxy does not answer/],
+    ["NameResolutionError: Failed to resolve 'pypi.example'", /Check the network/],
+    ["ERROR: Could not find a version that satisfies the requirement", /Check the network/],
+    ["something nobody expected", /the log says why/],
+])("what pip ends with (%s) is said in words with something to do", async (words, sentence) => {
+    const { run } = machine();
+    const { value, steps } = await options((command, args) => (args.includes("pip") ? Promise.reject(new Error(words)) : run(command, args)));
+    await expect(ensureEnvironment(value)).rejects.toThrow(sentence);
+    await expect(ensureEnvironment(value)).rejects.toThrow(/Your conversations are safe/);
+    expect(steps).toEqual(["begin", "begin"]);
+    expect(await readdir(value.storage)).toEqual([]);
 });

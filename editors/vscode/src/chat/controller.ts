@@ -3,6 +3,7 @@
  * it. Nothing is decided here that another editor could decide otherwise.
  */
 import type { FromHost, FromView } from "../messages";
+import { START } from "../native/texts";
 import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
 import { Attachments } from "./attachments";
@@ -11,6 +12,7 @@ import { Deletion } from "./deletion";
 import { FactsPage } from "./facts_page";
 import { Layers } from "./layers";
 import { OpenConversation } from "./conversation";
+import { ModelChoice } from "./model_choice";
 import type { Desk } from "./desk";
 import { Questions } from "./questions";
 import { Sharing } from "./sharing";
@@ -26,10 +28,11 @@ export class ChatController {
     private readonly context: ContextPage;
     private readonly questions: Questions;
     private readonly sharing: Sharing;
+    private readonly models: ModelChoice;
     private readonly layers: Layers;
     private readonly facts: FactsPage;
     private readonly deletion: Deletion;
-    private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: "The server is starting." };
+    private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: START.starting };
 
     constructor(
         private readonly server: ServerPort,
@@ -44,15 +47,16 @@ export class ChatController {
         this.context = new ContextPage(server, tell, this.layers);
         this.questions = new Questions(tell);
         this.sharing = new Sharing(server, desk, tell);
+        this.models = new ModelChoice(server, desk, tell, (id) => this.open(id));
         this.facts = new FactsPage(server, desk, tell);
         this.deletion = new Deletion(server, tell);
         this.turns = new RunningTurns(server, tell, (conversationId, hasEnded) => this.turnChanged(conversationId, hasEnded));
     }
 
     /** The server has started, stopped, or is about to. */
-    async serverIs(phase: "starting" | "ready" | "stopped", sentence: string): Promise<void> {
+    async serverIs(phase: "starting" | "ready" | "stopped", sentence: string, needsPython = false): Promise<void> {
         const was = this.phase.phase;
-        this.phase = { type: "server", phase, sentence };
+        this.phase = { type: "server", phase, sentence, ...(needsPython ? { needsPython } : {}) };
         if (phase === "ready" && was !== "ready") {
             this.turns.leave();
             return this.showAll();
@@ -116,6 +120,7 @@ export class ChatController {
         const { conversations } = await this.server.request(p.ConversationListRequest, {});
         this.tell({ type: "conversations", items: conversations });
         await this.sharing.show();
+        await this.models.look();
         this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
         const wanted = this.conversation.id ?? this.desk.lastConversation;
         const isBegun = wanted === undefined && this.desk.newDraft !== "";
@@ -255,7 +260,10 @@ export class ChatController {
                 return asked === undefined ? undefined : this.openDraft(asked);
             }
             case "pickModel":
-                return this.pickModel();
+            case "setUp":
+                return this.models.handle(message, this.conversation.info);
+            case "choosePython":
+                return this.desk.choosePython();
             case "share":
                 return conversationId === undefined ? this.note("There is nothing to share yet.") : this.sharing.plan(conversationId);
             case "confirmShare":
@@ -345,20 +353,6 @@ export class ChatController {
             }
         }
         this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });
-    }
-
-    private async pickModel(): Promise<void> {
-        const { models } = await this.server.request(p.ModelListRequest, {});
-        const model = await this.desk.pickModel(models, this.conversation.info?.model);
-        if (model === undefined) {
-            return;
-        }
-        const conversationId = this.conversation.id ?? (await this.server.request(p.ConversationCreateRequest, { model })).conversationId;
-        const { usage } = await this.server.request(p.ModelSwitchRequest, { conversationId, model });
-        if (conversationId !== this.conversation.id) {
-            await this.open(conversationId);
-        }
-        this.tell({ type: "usage", usage });
     }
 
     private async turnChanged(conversationId: string | undefined, hasEnded: boolean): Promise<void> {

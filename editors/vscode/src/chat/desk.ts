@@ -17,7 +17,11 @@ export interface Desk {
     /** Whether the user says `yes` to the question. */
     confirm(question: string, yes: string): Promise<boolean>;
     input(prompt: string, value: string): Promise<string | undefined>;
-    pickModel(models: readonly ModelInfo[], current: string | undefined): Promise<string | undefined>;
+    /** `used`: the tokens of the conversation so far. */
+    pickModel(models: readonly ModelInfo[], current: string | undefined, used: number): Promise<string | undefined>;
+    /** Asks for the key of a service, or for the service first. Whether something was set up. */
+    setUp(service: string | undefined): Promise<boolean>;
+    choosePython(): Promise<void>;
     /** What is selected in the editor, or the lines the cursor is in; undefined without an editor. */
     selection(): Attachment | undefined;
     /** The conversation that was open last in this window. */

@@ -111,7 +111,7 @@ export class RunningTurns {
                 this.live = undefined;
                 await this.changed(conversationId, true).catch(() => undefined);
                 const forFork = failure.canFork && live.question !== undefined ? { forFork: live.question } : {};
-                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...forFork, ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
+                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...forFork, ...(failure.isKeyRefused ? { isKeyRefused: true } : {}), ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
             }
             return wasAdmitted;
         } finally {

@@ -16,7 +16,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     constructor(
         private readonly memory: vscode.Memento,
         private readonly log: vscode.LogOutputChannel,
-        private readonly start: () => void,
+        private readonly around: Pick<Desk, "startServer" | "choosePython" | "pickModel" | "setUp">,
     ) {}
 
     get lastConversation(): string | undefined {
@@ -126,13 +126,16 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         return vscode.window.showInputBox({ prompt, value });
     }
 
-    async pickModel(models: readonly ModelInfo[], current: string | undefined): Promise<string | undefined> {
-        const items = models.map((model) => ({
-            label: model.name,
-            description: `${model.provider} · ${model.windowTokens.toLocaleString("en")} tokens${model.name === current ? " · in use" : ""}`,
-            ...(model.isAvailable ? {} : { detail: `Not available. ${model.hint ?? ""}` }),
-        }));
-        return (await vscode.window.showQuickPick(items, { title: "Model of the conversation", matchOnDescription: true }))?.label;
+    pickModel(models: readonly ModelInfo[], current: string | undefined, used: number): Promise<string | undefined> {
+        return this.around.pickModel(models, current, used);
+    }
+
+    setUp(service: string | undefined): Promise<boolean> {
+        return this.around.setUp(service);
+    }
+
+    choosePython(): Promise<void> {
+        return this.around.choosePython();
     }
 
     selection(): Attachment | undefined {
@@ -149,7 +152,7 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     }
 
     startServer(): void {
-        this.start();
+        this.around.startServer();
     }
 
     showLog(): void {

@@ -1,5 +1,5 @@
 /** Keys of models' services: kept in VS Code's secret store, sent to each server that starts, written nowhere else. */
-import * as vscode from "vscode";
+import type { SecretStorage } from "vscode";
 
 import type { ServerPort } from "../port";
 import { CredentialsSetRequest } from "../protocol.gen";
@@ -9,7 +9,7 @@ const name = (provider: string): string => `palimpsest.key.${provider}`;
 
 export class Keys {
     constructor(
-        private readonly secrets: vscode.SecretStorage,
+        private readonly secrets: SecretStorage,
         private readonly server: ServerPort,
     ) {}
 
@@ -22,21 +22,19 @@ export class Keys {
         }
     }
 
-    async ask(): Promise<void> {
-        const provider = await vscode.window.showQuickPick([...PROVIDERS_WITH_KEY], { title: "Key of which service?" });
-        if (provider === undefined) {
-            return;
-        }
-        const key = await vscode.window.showInputBox({ title: `Key for ${provider}`, prompt: "Empty removes it.", password: true, ignoreFocusOut: true });
-        if (key === undefined) {
-            return;
-        }
-        const { message } = await this.server.request(CredentialsSetRequest, { provider, key: key === "" ? null : key });
-        if (key === "") {
-            await this.secrets.delete(name(provider));
-        } else {
-            await this.secrets.store(name(provider), key);
-        }
-        void vscode.window.showInformationMessage(message);
+    async keep(provider: string, key: string): Promise<void> {
+        await this.server.request(CredentialsSetRequest, { provider, key });
+        await this.secrets.store(name(provider), key);
+    }
+
+    async remove(provider: string): Promise<void> {
+        await this.server.request(CredentialsSetRequest, { provider, key: null });
+        await this.secrets.delete(name(provider));
+    }
+
+    /** The services whose key is kept here. */
+    async kept(): Promise<string[]> {
+        const found = await Promise.all(PROVIDERS_WITH_KEY.map(async (provider) => ((await this.secrets.get(name(provider))) === undefined ? [] : [provider])));
+        return found.flat();
     }
 }

@@ -1,8 +1,10 @@
-/** The item in the status bar: how full the context of the conversation last heard of is. */
+/** The item in the status bar: how full the model's window is in the conversation that is shown. */
 import * as vscode from "vscode";
 
 import { describeHub } from "../hub";
-import type { ContextUsage, HubStatus } from "../protocol.gen";
+import type { FromHost } from "../messages";
+import type { ContextUsage, ConversationInfo } from "../protocol.gen";
+import { START, STATUS } from "./texts";
 
 const COLOURS = { green: undefined, yellow: "statusBarItem.warningBackground", red: "statusBarItem.errorBackground" } as const;
 
@@ -11,15 +13,37 @@ export class StatusItem implements vscode.Disposable {
 
     private words = "";
     private hubWords = "";
+    private title = "";
+    private usage: ContextUsage | undefined;
 
     constructor() {
-        this.item.name = "Palimpsest";
+        this.item.name = STATUS.name;
         this.item.command = "palimpsest.explainContext";
-        this.phase("The server is starting.");
+        this.phase(START.starting);
         this.item.show();
     }
 
+    /** What the panel is told of the conversation that it shows. */
+    heard(message: FromHost): void {
+        if (message.type === "opened") {
+            this.usage = undefined;
+            this.conversation(message.conversation);
+        } else if (message.type === "conversation") {
+            this.conversation(message.conversation);
+        } else if (message.type === "usage") {
+            this.usage = message.usage;
+            this.show();
+        } else if (message.type === "hub") {
+            this.hubWords = describeHub(message.status);
+            this.tooltip(this.words);
+        }
+    }
+
     phase(sentence: string): void {
+        if (sentence === "" && this.usage !== undefined) {
+            this.show();
+            return;
+        }
         this.item.text = sentence === "" ? "$(book) Palimpsest" : "$(loading~spin) Palimpsest";
         this.tooltip(sentence);
         this.item.accessibilityInformation = undefined;
@@ -27,24 +51,34 @@ export class StatusItem implements vscode.Disposable {
     }
 
     stopped(sentence: string): void {
+        this.usage = undefined;
         this.phase(sentence);
         this.item.text = "$(error) Palimpsest";
     }
 
-    show(usage: ContextUsage): void {
-        this.item.text = `$(book) ${usage.compact}`;
-        this.tooltip(`${usage.model}: ${usage.usedTokens.toLocaleString("en")} of ${usage.budgetTokens.toLocaleString("en")} tokens`);
-        this.item.accessibilityInformation = { label: `Palimpsest context ${usage.compact}, ${usage.severity}` };
-        const colour = COLOURS[usage.severity];
+    private conversation(conversation: ConversationInfo | undefined): void {
+        this.title = conversation === undefined ? STATUS.newConversation : conversation.title === "" ? "Untitled" : `“${conversation.title}”`;
+        if (this.usage === undefined) {
+            this.phase("");
+        } else {
+            this.show();
+        }
+    }
+
+    private show(): void {
+        if (this.usage === undefined) {
+            return;
+        }
+        const { percentage, usedTokens, budgetTokens, severity } = this.usage;
+        this.item.text = `$(book) ${Math.round(percentage)}%`;
+        const words = STATUS.tooltip(usedTokens, budgetTokens, this.title);
+        this.tooltip(words);
+        this.item.accessibilityInformation = { label: words };
+        const colour = COLOURS[severity];
         this.item.backgroundColor = colour === undefined ? undefined : new vscode.ThemeColor(colour);
     }
 
-    /** How the way to the hub is, as a second line of the tooltip. */
-    hub(status: HubStatus): void {
-        this.hubWords = describeHub(status);
-        this.tooltip(this.words);
-    }
-
+    /** How the way to the hub is, is a second line. */
     private tooltip(words: string): void {
         this.words = words;
         this.item.tooltip = [words, this.hubWords].filter((each) => each !== "").join("\n");

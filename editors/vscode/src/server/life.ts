@@ -5,12 +5,13 @@ import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
 
+import { START } from "../native/texts";
 import type { ServerPort } from "../port";
 import type { TurnDelta } from "../protocol.gen";
 import { forServer } from "../settings";
 import { Backoff } from "./backoff";
 import { chooseLaunch, launchInterpreter, serverEnvironment } from "./launch";
-import { ensureEnvironment, NoPython } from "./managed";
+import { ensureEnvironment, NoPython, SetupFailed } from "./managed";
 import { explainMismatch } from "./version";
 
 /** Where the Python is kept that the user chose. */
@@ -18,12 +19,19 @@ const BASE_PYTHON = "basePython";
 
 export type Phase = "starting" | "ready" | "stopped";
 
+/** What the server is doing. `needsPython`: it stopped because there is none, and the user may know of one. */
+export interface Told {
+    readonly phase: Phase;
+    readonly sentence: string;
+    readonly needsPython: boolean;
+}
+
 const DELTA = new ProgressType<TurnDelta>();
 
 export class ServerLife implements ServerPort, vscode.Disposable {
     private client: LanguageClient | undefined;
     private readonly backoff = new Backoff(() => performance.now());
-    private readonly phases = new vscode.EventEmitter<{ phase: Phase; sentence: string }>();
+    private readonly phases = new vscode.EventEmitter<Told>();
     /** What the server is doing, each time that changes. */
     readonly onPhase = this.phases.event;
     private isWanted = false;
@@ -46,16 +54,25 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         await this.stop();
         this.isWanted = true;
         this.backoff.reset();
-        this.say("starting", "The server is starting.");
+        this.say("starting", START.starting);
         try {
             const client = this.makeClient(await this.command());
             this.client = client;
             await client.start();
         } catch (error) {
             this.isWanted = false;
-            const sentence = error instanceof ResponseError ? "It ended or did not answer at its start. The log has its last output." : error instanceof Error ? error.message : "";
-            this.log.error(`The server could not be started. ${sentence}`);
-            this.say("stopped", `The server could not be started. ${sentence}`.trim());
+            const why = error instanceof ResponseError ? "It ended or did not answer at its start. The log has its last output." : error instanceof Error ? error.message : "";
+            this.log.error(`The server could not be started. ${why}${error instanceof SetupFailed && error.cause instanceof Error ? ` ${error.cause.message}` : ""}`);
+            this.say("stopped", error instanceof SetupFailed ? error.message : START.failed(why), error instanceof NoPython);
+        }
+    }
+
+    /** A Python of the user's to make the environment with, and another try. */
+    async choosePython(): Promise<void> {
+        const [file] = (await vscode.window.showOpenDialog({ title: START.pythonDialog, openLabel: "Choose" })) ?? [];
+        if (file !== undefined) {
+            await this.context.globalState.update(BASE_PYTHON, file.fsPath);
+            await this.start();
         }
     }
 
@@ -120,9 +137,9 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         return this.client;
     }
 
-    private say(phase: Phase, sentence: string): void {
+    private say(phase: Phase, sentence: string, needsPython = false): void {
         this.isGreeted = phase === "ready";
-        this.phases.fire({ phase, sentence });
+        this.phases.fire({ phase, sentence, needsPython });
     }
 
     private async command(): Promise<{ command: string; args: string[] }> {
@@ -136,38 +153,33 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         return { command: launched.command, args: [...launched.args] };
     }
 
-    /** The interpreter of the extension's own environment. Asks for a Python where none is found. */
+    /** The interpreter of the extension's own environment. A Python that was chosen and is gone is looked for anew. */
     private async environment(): Promise<string> {
-        const chosen = this.context.globalState.get(BASE_PYTHON, "");
-        const title = "Palimpsest: setting up the server";
-        const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-        try {
-            return await vscode.window.withProgress(progress, (report, token) => {
-                const abort = new AbortController();
+        const abort = new AbortController();
+        let isOver = (): void => undefined;
+        const over = new Promise<void>((resolve) => {
+            isOver = resolve;
+        });
+        const begin = () => {
+            this.say("starting", START.settingUp);
+            void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: `Palimpsest: ${START.settingUp}`, cancellable: true }, (_, token) => {
                 token.onCancellationRequested(() => {
-                    abort.abort(new Error("The set-up was stopped."));
+                    abort.abort(new Error(START.stoppedByUser));
                 });
-                return ensureEnvironment({
-                    storage: this.context.globalStorageUri.fsPath,
-                    carried: path.join(this.context.extensionPath, "server"),
-                    python: chosen,
-                    platform: process.platform,
-                    signal: abort.signal,
-                    report: (message) => {
-                        report.report({ message });
-                    },
-                });
+                return over;
             });
+        };
+        const make = (python: string) => ensureEnvironment({ storage: this.context.globalStorageUri.fsPath, carried: path.join(this.context.extensionPath, "server"), python, platform: process.platform, signal: abort.signal, begin });
+        const chosen = this.context.globalState.get(BASE_PYTHON, "");
+        try {
+            return await make(chosen);
         } catch (error) {
-            if (!(error instanceof NoPython)) {
-                throw error;
+            if (error instanceof NoPython && chosen !== "") {
+                await this.context.globalState.update(BASE_PYTHON, undefined);
             }
-            const python = await choosePython(error.message);
-            if (python === undefined) {
-                throw error;
-            }
-            await this.context.globalState.update(BASE_PYTHON, python);
-            return this.environment();
+            throw error;
+        } finally {
+            isOver();
         }
     }
 
@@ -205,7 +217,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
                 closed: async () => {
                     const next = this.isWanted ? this.backoff.ended() : { kind: "giveUp" as const };
                     if (next.kind === "giveUp") {
-                        this.say("stopped", this.isWanted ? "The server keeps ending. The log has the reason." : "The server was stopped.");
+                        this.say("stopped", this.isWanted ? START.keepsEnding : "Palimpsest was stopped.");
                         return { action: CloseAction.DoNotRestart, handled: true };
                     }
                     this.say("starting", `The server has ended unexpectedly and is started again${next.delayMs === 0 ? "" : ` in ${next.delayMs / 1000} s`}. The text that was shown is kept.`);
@@ -254,16 +266,6 @@ class QuietClient extends LanguageClient {
     override error(message: string, data?: unknown): void {
         super.error(message, data, false);
     }
-}
-
-/** A Python of the user's to make the environment with; undefined when they choose none. */
-async function choosePython(problem: string): Promise<string | undefined> {
-    const choose = "Choose Python…";
-    if ((await vscode.window.showErrorMessage(`Palimpsest: ${problem}`, choose)) !== choose) {
-        return undefined;
-    }
-    const [file] = (await vscode.window.showOpenDialog({ title: "A Python 3.11 or newer", openLabel: "Choose" })) ?? [];
-    return file?.fsPath;
 }
 
 /** The settings of the server's schema, as they stand in the extension's manifest. */

@@ -10,6 +10,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
+import { START } from "../native/texts";
 import { serverEnvironment } from "./launch";
 
 /** Runs a program to its end. Throws with its last words when it fails. */
@@ -24,13 +25,16 @@ export interface ManagedOptions {
     readonly python: string;
     readonly platform: NodeJS.Platform;
     readonly signal: AbortSignal;
-    /** Told what is being done, a few words each. */
-    readonly report: (step: string) => void;
+    /** Called when an environment has to be made. */
+    readonly begin: () => void;
     readonly run?: Run;
 }
 
+/** The environment cannot be made; the message is a sentence for the user. */
+export class SetupFailed extends Error {}
+
 /** No interpreter was found that an environment can be made with: the user may know of one. */
-export class NoPython extends Error {}
+export class NoPython extends SetupFailed {}
 
 const OLDEST = [3, 11] as const;
 // Debian's python3 comes without ensurepip, and an environment made by it would be without pip.
@@ -38,7 +42,7 @@ const QUERY = "import sys\nprint('%d.%d' % sys.version_info[:2])\ntry:\n    impo
 
 /** The environment's interpreter, after everything that was missing was set up. Throws with a sentence for the user. */
 export async function ensureEnvironment(options: ManagedOptions): Promise<string> {
-    const { platform, report, signal, storage } = options;
+    const { platform, begin, signal, storage } = options;
     const run = options.run ?? runProgram;
     const { wheel, requirements, digest } = await findCarried(options.carried);
     const name = `server-${digest}`;
@@ -49,19 +53,37 @@ export async function ensureEnvironment(options: ManagedOptions): Promise<string
         await removeOthers(storage, name);
         return python;
     }
-    report("looking for Python");
+    begin();
     const base = await findPython(options.python === "" ? namesOf(platform) : [options.python], run, signal);
-    await rm(home, { recursive: true, force: true });
-    await mkdir(storage, { recursive: true });
-    report("creating an environment");
-    await run(base, ["-I", "-m", "venv", home], signal);
-    const install = (...args: string[]) => run(python, ["-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-deps", ...args], signal);
-    report("installing the packages the server needs");
-    await install("--require-hashes", "-r", requirements);
-    report("installing the server");
-    await install("--no-index", wheel);
-    await writeFile(ready, digest);
+    // A machine without a network is known as such at the first try.
+    const install = (...args: string[]) => run(python, ["-I", "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "install", "--no-deps", ...args], signal);
+    try {
+        await rm(home, { recursive: true, force: true });
+        await mkdir(storage, { recursive: true });
+        await run(base, ["-I", "-m", "venv", home], signal);
+        await install("--require-hashes", "-r", requirements);
+        await install("--no-index", wheel);
+        await writeFile(ready, digest);
+    } catch (error) {
+        signal.throwIfAborted();
+        await rm(home, { recursive: true, force: true }).catch(() => undefined);
+        throw explain(error, storage);
+    }
     return python;
+}
+
+/** What pip and the system say, as a sentence with something to do; the log has their words. */
+function explain(error: unknown, storage: string): Error {
+    const words = error instanceof Error ? error.message : String(error);
+    const is = (pattern: RegExp) => pattern.test(words);
+    const sentence = is(/No space left|ENOSPC|Errno 28|Disk quota|EDQUOT/i)
+        ? START.noRoom(storage)
+        : is(/ProxyError|[Cc]annot connect to proxy|Tunnel connection failed|SOCKSHTTPS?Connection/)
+          ? START.noProxy
+          : is(/NewConnectionError|ConnectTimeout|ReadTimeout|NameResolutionError|name resolution|Failed to establish|Max retries|SSLError|Could not find a version/i)
+            ? START.noNetwork
+            : START.notInstalled;
+    return new SetupFailed(sentence, { cause: error });
 }
 
 /** Environments of earlier servers. Not when a new one is made: another window may still run the old one. */
@@ -79,22 +101,22 @@ function namesOf(platform: NodeJS.Platform): readonly string[] {
 
 async function findPython(names: readonly string[], run: Run, signal: AbortSignal): Promise<string> {
     let bare: string | undefined;
+    let old: string | undefined;
     for (const name of names) {
         try {
             const [version = "", lack = ""] = (await run(name, ["-I", "-c", QUERY], signal)).split(/\r?\n/);
-            if (isRecent(version) && lack === "") {
+            if (!isRecent(version)) {
+                old ??= version.trim();
+            } else if (lack === "") {
                 return name;
+            } else {
+                bare ??= version;
             }
-            bare ??= isRecent(version) ? version : undefined;
         } catch {
             signal.throwIfAborted();
         }
     }
-    throw new NoPython(
-        bare === undefined
-            ? `No Python ${OLDEST.join(".")} or newer was found. Install one, or choose one.`
-            : `Python ${bare} cannot create environments. Install its package python${bare}-venv, or choose another Python.`,
-    );
+    throw new NoPython(bare !== undefined ? START.barePython(bare) : old !== undefined && old !== "" ? START.oldPython(old) : START.noPython);
 }
 
 export function isRecent(version: string): boolean {

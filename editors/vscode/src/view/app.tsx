@@ -13,6 +13,7 @@ import { useEnds } from "./post";
 import { Progress } from "./progress";
 import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
 import { ReadersCard, ShareButton, SharedList, SharePlanCard, WriterBanner } from "./sharing";
+import { ServerCard, SetUp } from "./setup";
 import type { State } from "./state";
 import { visible } from "./visible";
 import { WindowBar } from "./window_bar";
@@ -31,12 +32,7 @@ export function App({ state }: { readonly state: State }) {
                 <button type="button" class="small" onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }} data-testid="list-facts">Facts</button>
                 <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
             </header>}
-            {state.server.phase !== "ready" && state.server.sentence !== "" && (
-                <section class="card server" aria-label="Server" data-testid="server">
-                    <p>{visible(state.server.sentence)}</p>
-                    {state.server.phase === "stopped" && <div class="tools"><button type="button" onClick={() => post({ type: "startServer" })}>Start the server</button><button type="button" class="secondary" onClick={() => post({ type: "showLog" })}>Show the log</button></div>}
-                </section>
-            )}
+            {state.server.phase !== "ready" && state.server.sentence !== "" && <ServerCard server={state.server} />}
             {state.notice !== undefined && <section class={`card notice ${state.notice.level}`} data-testid="notice"><p>{visible(state.notice.text)}</p><button type="button" class="small" onClick={() => dispatch({ type: "dismiss", what: "notice" })}>Dismiss</button></section>}
             {state.page === "conversations" && <Conversations state={state} />}
             {state.page === "shared" && <SharedList state={state} />}
@@ -59,7 +55,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
     return (
         <>
             {state.recovery.map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
-            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}</>}>
+            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}<SetUp state={state} /></>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
             <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>

@@ -1,6 +1,9 @@
 /** What waits for the user: questions of tools, answers that broke off, what failed. */
+import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
+import { SETUP } from "../texts";
 import { useEnds } from "./post";
+import { KeyButtons } from "./setup";
 import type { Approval, State } from "./state";
 import { Markdown } from "./text";
 import { visible } from "./visible";
@@ -65,8 +68,9 @@ export function Ending({ state }: { readonly state: State }) {
     if (failure !== undefined) {
         return (
             <section class="card failure" role="alert" data-testid="failure">
-                <p>{visible(failure.sentence)}</p>
+                <p>{failure.isKeyRefused === true && state.usage !== undefined ? SETUP.refused(serviceOf(state.usage.provider)) : visible(failure.sentence)}</p>
                 <div class="tools">
+                    {failure.isKeyRefused === true && <KeyButtons service={state.usage?.provider} />}
                     {failure.forFork !== undefined && <ForkButton text={failure.forFork} />}
                     {failure.turnId !== undefined && <TurnButtons turnId={failure.turnId} />}
                     <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "failure" })}>Dismiss</button>

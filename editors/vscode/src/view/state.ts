@@ -29,6 +29,8 @@ export interface Approval {
 }
 
 export interface Failure {
+    /** Whether the service did not accept the key. */
+    readonly isKeyRefused?: boolean | undefined;
     readonly sentence: string;
     readonly turnId?: string | undefined;
     readonly isRetryable: boolean;
@@ -37,7 +39,9 @@ export interface Failure {
 
 export interface State {
     readonly page: Page;
-    readonly server: { readonly phase: "starting" | "ready" | "stopped"; readonly sentence: string };
+    readonly server: { readonly phase: "starting" | "ready" | "stopped"; readonly sentence: string; readonly needsPython?: boolean | undefined };
+    /** Whether a model is set up that answers in words; undefined until that is known. */
+    readonly hasModel?: boolean | undefined;
     readonly conversations: readonly ConversationInfo[];
     readonly search: { readonly query: string; readonly hits: readonly SearchHit[] };
     readonly conversation?: ConversationInfo | undefined;
@@ -105,8 +109,10 @@ const KEPT = 2_000;
 
 export function reduce(state: State, message: FromHost | Local): State {
     switch (message.type) {
+        case "models":
+            return { ...state, hasModel: message.isSetUp };
         case "server":
-            return { ...state, server: { phase: message.phase, sentence: message.sentence }, announcement: message.phase === "ready" ? state.announcement : message.sentence };
+            return { ...state, server: { phase: message.phase, sentence: message.sentence, needsPython: message.needsPython }, announcement: message.phase === "ready" ? state.announcement : message.sentence };
         case "conversations":
             return { ...state, conversations: message.items };
         case "hits":

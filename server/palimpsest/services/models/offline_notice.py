@@ -14,7 +14,7 @@ from palimpsest.storage.turns import turn_records
 _FIRST, *_OTHERS = WITH_KEY
 _LOGIN: Final = f"`palimpsest login {_FIRST.name}` (or {', '.join(each.name for each in _OTHERS)})"
 _VARIABLES: Final = f"{_FIRST.key_variables[0]} (or {', '.join(each.key_variables[0] for each in _OTHERS)})"
-IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Set the Key of a Service".'
+IN_VS_CODE: Final = 'To set one up, run the command "Palimpsest: Add or Change a Key".'
 IN_TERMINAL: Final = f"To set one up, run {_LOGIN}."
 ELSEWHERE: Final = (
     f"To set one up, set {_VARIABLES} in the environment of your editor and start it again, or run {_LOGIN} in a "

@@ -1,0 +1,52 @@
+/** Which model answers: whether there is one at all, and the choice of another. */
+import type { FromHost, FromView } from "../messages";
+import { isUnknownMethod, type ServerPort } from "../port";
+import * as p from "../protocol.gen";
+import type { Desk } from "./desk";
+
+const OFFLINE = "offline";
+
+export class ModelChoice {
+    constructor(
+        private readonly server: ServerPort,
+        private readonly desk: Desk,
+        private readonly tell: (message: FromHost) => void,
+        private readonly open: (conversationId: string) => Promise<void>,
+    ) {}
+
+    /** Says whether a model is set up; until one is, the panel offers that. */
+    async look(): Promise<void> {
+        try {
+            const { models } = await this.server.request(p.ModelListRequest, {});
+            this.tell({ type: "models", isSetUp: models.some((each) => each.isAvailable && each.provider !== OFFLINE) });
+        } catch (error) {
+            if (!isUnknownMethod(error)) {
+                throw error;
+            }
+        }
+    }
+
+    /** Sets a model up first, where that is asked; then one is chosen from the list. The composer has the focus again. */
+    async handle(message: Extract<FromView, { type: "pickModel" | "setUp" }>, conversation: p.ConversationInfo | undefined): Promise<void> {
+        try {
+            if (message.type === "pickModel" || (await this.desk.setUp(message.service))) {
+                await this.pick(conversation);
+            }
+            await this.look();
+        } finally {
+            this.tell({ type: "focus" });
+        }
+    }
+
+    private async pick(conversation: p.ConversationInfo | undefined): Promise<void> {
+        const { models } = await this.server.request(p.ModelListRequest, {});
+        const used = conversation === undefined ? 0 : (await this.server.request(p.UsageRequest, { conversationId: conversation.conversationId })).usedTokens;
+        const current = conversation?.model ?? models.find((each) => each.isDefault)?.name;
+        const model = await this.desk.pickModel(models, current, used);
+        if (model !== undefined) {
+            const conversationId = conversation?.conversationId ?? (await this.server.request(p.ConversationCreateRequest, { model })).conversationId;
+            await this.server.request(p.ModelSwitchRequest, { conversationId, model });
+            await this.open(conversationId);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/** The way to a model, wherever one is missing: before the first question, after an answer of quotes, after a refusal. */
+import { SETUP } from "../texts";
+import { useEnds } from "./post";
+import type { State } from "./state";
+
+const OFFLINE = "offline";
+
+export function SetUp({ state }: { readonly state: State }) {
+    const { post } = useEnds();
+    if (state.live !== undefined || state.server.phase !== "ready") {
+        return null;
+    }
+    if (state.total === 0) {
+        return state.hasModel === false ? (
+            <section class="card set-up" data-testid="set-up">
+                <p>{SETUP.noModel}</p>
+                <div class="tools"><button type="button" onClick={() => post({ type: "setUp" })}>{SETUP.addKey}</button></div>
+            </section>
+        ) : null;
+    }
+    return state.usage?.model === OFFLINE ? (
+        <p class="state quotes-only" data-testid="quotes-only">
+            {SETUP.quotes} <button type="button" class="small" onClick={() => post(state.hasModel === true ? { type: "pickModel" } : { type: "setUp" })}>{SETUP.addKey}</button>
+        </p>
+    ) : null;
+}
+
+/** What to do about a key that a service has refused. */
+export function KeyButtons({ service }: { readonly service: string | undefined }) {
+    const { post } = useEnds();
+    return (
+        <>
+            <button type="button" onClick={() => post({ type: "setUp", ...(service === undefined ? {} : { service }) })}>{SETUP.changeKey}</button>
+            <button type="button" class="secondary" onClick={() => post({ type: "pickModel" })}>{SETUP.switchModel}</button>
+        </>
+    );
+}
+
+/** A server that is not there yet, or could not start. */
+export function ServerCard({ server }: { readonly server: State["server"] }) {
+    const { post } = useEnds();
+    return (
+        <section class="card server" aria-label={SETUP.server} data-testid="server">
+            <p>{server.sentence}</p>
+            {server.phase === "stopped" && (
+                <div class="tools">
+                    <button type="button" onClick={() => post({ type: "startServer" })}>{SETUP.tryAgain}</button>
+                    {server.needsPython === true && <button type="button" class="secondary" onClick={() => post({ type: "choosePython" })}>{SETUP.choosePython}</button>}
+                    <button type="button" class="secondary" onClick={() => post({ type: "showLog" })}>{SETUP.showLog}</button>
+                </div>
+            )}
+        </section>
+    );
+}
