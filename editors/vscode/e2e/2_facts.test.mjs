@@ -91,3 +91,28 @@ test("a fact is forgotten from the tree", async () => {
     await window.page.locator(".monaco-dialog-box").getByRole("button", { name: "Forget" }).click();
     await tree().getByRole("treeitem", { name: FACT }).waitFor({ state: "detached" });
 });
+
+test("the page of facts shows a line then and now, and a forgotten fact is taken back in its place", async () => {
+    await window.page.locator(".monaco-editor .view-line").first().click();
+    await goTo(3);
+    await window.page.keyboard.press("Shift+End");
+    await window.palette("Palimpsest: Add a Fact About the Selection");
+    await window.page.locator(".quick-input-widget input[type=text]").first().fill("The rate is 19 %.");
+    await window.page.keyboard.press("Enter");
+    await tree().getByRole("treeitem", { name: "The rate is 19 %." }).waitFor();
+    await window.palette("Palimpsest: Show Facts");
+    const page = window.panel.getByRole("region", { name: "Facts", exact: true });
+    const fact = page.getByTestId("fact");
+    await fact.filter({ hasText: "Pinned by you" }).waitFor();
+    lab.write("src/prices.py", lab.read("src/prices.py").replace("RATE = 0.19", "RATE = 0.20"));
+    const stale = fact.filter({ hasText: "Changed" });
+    await stale.getByRole("button", { name: /The rate is 19 %/ }).click();
+    assert.deepEqual(await stale.getByTestId("then-and-now").locator("mark").allInnerTexts(), ["0.19", "0.20"]);
+    await window.shot("facts-page");
+    await stale.getByRole("button", { name: "Still true" }).click();
+    await stale.waitFor({ state: "detached" });
+    await fact.getByRole("button", { name: "Forget", exact: true }).click();
+    await fact.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Undo" }).click();
+    await fact.waitFor();
+});

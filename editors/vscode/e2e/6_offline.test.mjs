@@ -83,3 +83,19 @@ test("a command is answered in a panel that was hidden", async () => {
     await window.palette("Palimpsest: Show Conversations");
     await window.panel.getByTestId("conversations").waitFor();
 });
+
+test("a conversation is deleted for good after what goes with it was said", async () => {
+    const page = window.panel.getByTestId("conversations");
+    const row = page.getByRole("listitem").filter({ hasText: QUESTION });
+    await row.hover();
+    await row.getByRole("button", { name: "Delete…" }).click();
+    const asked = page.getByTestId("deletion");
+    assert.match(await asked.innerText(), /for good\?\s+2 messages.*This cannot be undone\. Archiving only hides it\./s);
+    await asked.getByRole("button", { name: "Cancel" }).click();
+    await row.hover();
+    await row.getByRole("button", { name: "Delete…" }).click();
+    await asked.getByRole("button", { name: "Delete for good" }).click();
+    await row.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Back to the conversation" }).click();
+    assert.equal(await window.panel.getByTestId("message-1").count(), 0);
+});

@@ -247,10 +247,11 @@ export class ChatController {
             case "planDeletion":
                 return this.deletion.plan(message.conversationId);
             case "deleteForGood":
-                await this.deletion.carryOut(message.conversationId);
-                if (message.conversationId === conversationId) {
-                    this.conversation.close(this.desk.newDraft);
-                }
+                await this.deletion.carryOut(message.conversationId, () => {
+                    if (message.conversationId === this.conversation.id) {
+                        this.conversation.close(this.desk.newDraft);
+                    }
+                });
                 return this.list();
             case "listFacts":
             case "addFact":

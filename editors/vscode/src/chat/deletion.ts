@@ -13,10 +13,11 @@ export class Deletion {
         this.tell({ type: "deletion", conversationId, plan: await this.server.request(p.ConversationPurgePlanRequest, { conversationId }) });
     }
 
-    /** Its words are deleted. What is left of it, ids and times, is archived. */
-    async carryOut(conversationId: string): Promise<void> {
+    /** Its words are deleted. What is left of it, ids and times, is archived. `close`: once it is gone, before the list is shown. */
+    async carryOut(conversationId: string, close: () => void): Promise<void> {
         await this.server.request(p.ConversationPurgeRequest, { conversationId, confirm: true });
         await this.server.request(p.ConversationArchiveRequest, { conversationId, isArchived: true });
+        close();
         this.tell({ type: "deletion", conversationId });
         this.tell({ type: "show", page: "conversations" });
     }
