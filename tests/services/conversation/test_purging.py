@@ -263,6 +263,18 @@ async def test_purging_a_whole_fork_leaves_its_parent_alone(bench: Opener) -> No
     assert [m.text for m in b.provider.seen[-1].messages] == ["From scratch"]
 
 
+async def test_what_the_hub_purges_first_counts_as_purged(bench: Opener) -> None:
+    b = await talk(bench)
+    here, wanted = b.session.purging, (MessageId(3), MessageId(5))
+
+    async def everywhere(_: Sequence[tuple[str, int, int]]) -> None:
+        """The hub's purge is taken in at once."""
+        await here.purge(b.conversation_id, wanted, is_confirmed=True)
+
+    done = await replace(here, everywhere=everywhere).purge(b.conversation_id, wanted, is_confirmed=True)
+    assert done.n_contents == 2
+
+
 async def test_nothing_is_purged_unless_it_is_confirmed(bench: Opener) -> None:
     b = await talk(bench)
     await b.session.conversations.summarize(b.conversation_id, (MessageId(0), MessageId(6)))

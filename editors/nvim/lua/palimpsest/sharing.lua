@@ -6,7 +6,12 @@ local text = require("palimpsest.text")
 
 local M = {}
 
-local STATES = { current = "shared", behind = "shared, behind", apart = "shared, not sent yet", detached = "no longer shared" }
+local STATES = {
+  current = "shared",
+  behind = "shared, behind",
+  apart = "shared, not sent yet",
+  detached = "no longer shared",
+}
 local MOST_IDS = 8
 --- The work of who has asked something: what needs no words.
 local TURN = "a turn"
@@ -200,9 +205,10 @@ function M.readers(chat)
     for _, each in ipairs(result.stores) do
       local where = each.isThis and "this machine" or "a machine of " .. text.one_line(each.member)
       local behind = result.headSeq - each.appliedSeq
-      local state = behind <= 0 and "has everything, also what was purged"
+      local state = behind <= 0 and "has everything"
         or ("lacks the newest %s"):format(behind == 1 and "entry" or behind .. " entries")
-      table.insert(lines, ("- %s %s%s"):format(where, state, each.isFollowing and "; somebody looks at it" or ""))
+    local looks = each.isFollowing and not each.isThis and ", looks at it now" or ""
+    table.insert(lines, ("- %s %s%s"):format(where, state, looks))
     end
     chat:open()
     chat:note(table.concat(lines, "\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from palimpsest.domain.context.cut import CutCause
@@ -63,7 +63,7 @@ class Purging:
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
-        scope = await store.read(purging.find_scope, conversation_id, wanted)
+        found = scope = await store.read(purging.find_scope, conversation_id, wanted)
         sent: tuple[tuple[str, int, int], ...] = ()
         while self.everywhere is not None and scope.stretches != sent:  # what was said meanwhile belongs to it, too
             await self.everywhere(sent := scope.stretches)
@@ -82,7 +82,13 @@ class Purging:
                 for each in done.changed:
                     self._changed(each)
         await self.finish()
-        return done.scope
+        # What the hub has purged may have been taken in, and so be gone, before it is purged here.
+        return replace(
+            done.scope,
+            n_contents=max(found.n_contents, done.scope.n_contents),
+            n_summaries=max(found.n_summaries, done.scope.n_summaries),
+            n_facts=max(found.n_facts, done.scope.n_facts),
+        )
 
     async def finish(self) -> None:
         """Delete the purged words from the files, also those that a server left when it ended. Nobody reads the words

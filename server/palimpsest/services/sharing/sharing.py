@@ -226,7 +226,7 @@ class Sharing:
         somebody writes now, here or elsewhere: then later."""
         with contextlib.suppress(ConversationBusy):
             await self.pull(conversation_id)
-            async with self.taken(conversation_id, "what was said apart") as taken:
+            async with self.taken(conversation_id, "what the hub lacks") as taken:
                 with told():
                     await self._push(taken)
             return True

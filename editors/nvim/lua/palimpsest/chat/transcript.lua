@@ -140,7 +140,9 @@ end
 ---@param message palimpsest.MessageInfo
 ---@param summaries palimpsest.CoveredRange[]
 local function group_of(message, summaries)
-  if message.isHidden then
+  if message.isPurged then
+    return { key = "purged", label = "▸ %s deleted for good" }
+  elseif message.isHidden then
     return { key = "hidden", label = "▸ %s hidden; no model sees them" }
   end
   for _, summary in ipairs(summaries) do
