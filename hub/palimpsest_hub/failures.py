@@ -67,4 +67,6 @@ def administrators_failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
     said = error.diag.message_primary or (str(error).strip().splitlines() or [type(error).__name__])[-1]
     sentence = f"PostgreSQL says: {said.strip()}"
     is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return HubUnreachable(sentence) if is_lost else HubRefused("hub", sentence)
+    if is_lost:
+        return HubUnreachable(f"The database that HUB_ADMIN names was not reached. {sentence}")
+    return HubRefused("hub", sentence)

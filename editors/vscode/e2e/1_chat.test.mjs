@@ -29,13 +29,13 @@ const offer = () => window.page.locator(".notification-list-item", { hasText: "b
 const stored = (id, who) => window.panel.getByRole("article", { name: `${who}, message ${id}`, exact: true });
 
 test("what is said is answered word by word and then stored", async () => {
-    await window.composer.fill("list 60");
+    await window.composer.fill("list 30");
     await window.panel.getByTestId("send").click();
     await window.streaming();
     assert.equal(await window.panel.getByRole("feed", { name: "Conversation" }).getAttribute("aria-busy"), "true");
-    assert.match(await (await window.answered(1)).innerText(), /Item 60 of 60/);
-    assert.match(await stored(0, "You").textContent(), /list 60/);
-    await window.panel.getByRole("toolbar", { name: "The last answer" }).getByRole("button", { name: "Retry" }).waitFor();
+    assert.match(await (await window.answered(1)).innerText(), /Item 30 of 30/);
+    assert.match(await stored(0, "You").textContent(), /list 30/);
+    await window.panel.getByRole("toolbar", { name: "The last answer" }).getByRole("button", { name: "Try again" }).waitFor();
     await window.shot("chat");
 });
 
@@ -71,19 +71,19 @@ test("an answer of a server that was killed is offered again, and what is kept s
     process.kill(pid, "SIGKILL");
     const card = window.panel.getByRole("group", { name: /^An answer broke off in/ });
     await card.waitFor({ timeout: 60_000 });
-    for (const name of ["Continue", "Retry", "Keep", "Discard"]) {
+    for (const name of ["Continue", "Try again", "Keep as it is", "Discard the answer"]) {
         await card.getByRole("button", { name, exact: true }).waitFor();
     }
     assert.notDeepEqual(lab.servers(), [pid]);
     assert.equal(await offer().count(), 0, "what the panel shows is not asked in a notification as well");
     await window.shot("recovery");
-    await card.getByRole("button", { name: "Keep", exact: true }).click();
+    await card.getByRole("button", { name: "Keep as it is" }).click();
     await card.waitFor({ state: "detached" });
     assert.match(await stored(7, "Palimpsest").innerText(), /Item 1 of 500/);
 });
 
 test("an answer that broke off is continued where it stood, or discarded", async () => {
-    for (const [number, choice] of [[9, "Continue"], [11, "Discard"]]) {
+    for (const [number, choice] of [[9, "Continue"], [11, "Discard the answer"]]) {
         await window.send("list 500");
         await window.streaming(200);
         process.kill(lab.servers()[0], "SIGKILL");
@@ -114,7 +114,7 @@ test("an answer that broke off while the panel is hidden is offered in a notific
 });
 
 test("/summarize says what it does, and a summary can be expanded, which is undone and redone", async () => {
-    await window.panel.getByRole("button", { name: "New", exact: true }).first().click();
+    await window.panel.getByTestId("new-conversation").click();
     await window.panel.getByRole("heading", { name: "New conversation" }).waitFor();
     for (let n = 0; n < 6; n++) {
         await window.send(`Point ${n}. ${PARAGRAPH}`);
@@ -134,7 +134,8 @@ test("/summarize says what it does, and a summary can be expanded, which is undo
     assert.ok(await reply.evaluate((element) => element.getBoundingClientRect().bottom <= innerHeight), "the answer is in sight");
     const said = await window.frame().then((frame) => frame.evaluate(() => globalThis.__said));
     assert.ok(said.length > 0, "progress was shown");
-    await window.panel.getByRole("button", { name: /^Context .*Explain$/ }).click();
+    await window.panel.getByTestId("window-bar").click();
+    await window.panel.getByTestId("sees-what").click();
     const context = window.panel.getByRole("region", { name: "What the model sees" });
     const summary = context.getByRole("button", { name: /^Summary of messages/ });
     await summary.first().waitFor();

@@ -90,6 +90,7 @@ for (const [name, theme] of Object.entries(THEMES)) {
         assert.deepEqual(await findings(), []);
         await window.panel.getByRole("button", { name: "Back" }).click();
         await window.panel.getByTestId("window-bar").click();
+        await window.panel.getByTestId("sees-what").click();
         await window.panel.getByTestId("segment").first().waitFor();
         assert.deepEqual(await findings(), []);
         await window.panel.getByRole("button", { name: "List", exact: true }).click();

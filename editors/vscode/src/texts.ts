@@ -116,3 +116,95 @@ export const SETUP = {
     choosePython: "Choose Python…",
     showLog: "Show log",
 } as const;
+
+/** Lines about calls of tools. */
+export const TOOLS = {
+    reading: "Reading",
+    read: "Read",
+    listing: "Listing",
+    listed: "Listed",
+    searching: "Searching",
+    searched: "Searched",
+    wantsToChange: "Wants to change",
+    changed: "Changed",
+    running: "Running",
+    ran: "Ran",
+    recalling: "Recalling",
+    recalled: "Recalled",
+    lookingUpFacts: "Looking up facts",
+    lookedUpFacts: "Looked up facts",
+    using: "Using",
+    used: "Used",
+    failed: "Failed",
+    thinking: "Thinking",
+    thought: "Thought",
+    exitCode: "exit code",
+    oneLine: "1 line",
+    lines: "lines",
+} as const;
+
+/** The conversation, and what is done with its messages. */
+export const CHAT = {
+    new: "New conversation",
+    conversations: "Conversations",
+    facts: "Facts",
+    rename: "Rename",
+    you: "You",
+    copy: "Copy",
+    copyAnswer: "Copy answer",
+    edit: "Edit and send again, in a fork",
+    fork: "Fork from here",
+    hidden: "Taken back",
+    sendInFork: "Send in a fork",
+    cancel: "Cancel",
+    waiting: "Waiting for the first word…",
+    tryAgain: "Try again",
+    goOn: "Continue",
+    deleted: "was deleted for good.",
+    emptyTitle: "Ask about this folder",
+    emptyLead: "Every message is kept. When a conversation gets long, older parts are summarized, and you can always open the originals.",
+    starters: ["What does this project do?", "Where would I start reading?", "What changed here lately?"],
+} as const;
+
+/** The field in which one writes. */
+export const COMPOSER = {
+    message: "Message",
+    placeholder: "Ask about this folder",
+    addContext: "Add context (@)",
+    addSelection: "Add the selection",
+    send: "Send",
+    stop: "Stop",
+    goOnInFork: "Go on in a fork",
+    hint: "@ adds context · / runs a command",
+    queued: "Sends after this answer",
+    of: "of",
+    tokens: "tokens",
+    summarizedAt: "Older messages are summarized when it fills up. You can undo that.",
+    seesWhat: "What the model sees",
+    summarizeNow: "Summarize now",
+} as const;
+
+/** Questions of tools. */
+export const DECISIONS = {
+    accept: "Accept",
+    run: "Run",
+    allow: "Allow once",
+    reject: "Reject",
+    dontRun: "Don’t run",
+    notNow: "Not now",
+    always: "Always allow",
+    never: "Never allow",
+} as const;
+
+/** How an answer ended, and what can be done then. */
+export const ENDINGS = {
+    stopped: "You stopped this answer.",
+    brokeOff: "This answer broke off.",
+    closed: "Palimpsest was closed during this answer.",
+    limit: "The answer reached its length limit.",
+    dismiss: "Dismiss",
+    close: "Close",
+    keep: "Keep as it is",
+    discard: "Discard the answer",
+    discardAndEdit: "Discard, and edit my message",
+} as const;

@@ -28,7 +28,7 @@ test("messages stand under their names", () => {
     expect(byId("message-0")?.getAttribute("aria-label")).toBe("You, message 0");
     expect(byId("message-1")?.textContent).toContain("text 1");
     expect(byId("window-bar")?.getAttribute("data-severity")).toBe("green");
-    expect(byId("ending")?.textContent).toContain("Retry");
+    expect(byId("ending")?.textContent).toContain("Try again");
 });
 
 const SEGMENT = { reason: "", certainty: "exact" as const, isInPrefix: true };

@@ -168,7 +168,10 @@ def _local(arguments: argparse.Namespace) -> int:
                 say("There is no hub of your own yet. `palimpsest hub local start` makes one.")
                 return 1
             is_running = hub.is_running()
-            say("The hub runs." if is_running else "The hub is stopped.", *_how_to_reach(hub))
+            say(
+                "The hub runs." if is_running else "The hub is stopped. `palimpsest hub local start` starts it.",
+                *_how_to_reach(hub),
+            )
             return 0 if is_running else 1
     return 0
 

@@ -106,11 +106,11 @@ STOP_REASONS: Final[dict[str, str | None]] = {
 TOOLS: Final = {
     "read_file": ("Reading", "Read"),
     "list_files": ("Listing", "Listed"),
-    "search": ("Searching for", "Searched for"),
-    "search_text": ("Searching for", "Searched for"),
+    "search_files": ("Searching for", "Searched for"),
     "propose_edit": ("Changing", "Proposed a change of"),
     "run_command": ("Running", "Ran"),
-    "read_conversation": ("Looking up earlier messages", "Looked up earlier messages"),
+    "recall": ("Recalling", "Recalled"),
+    "tool_output": ("Reading a long result again", "Read a long result again"),
     "facts": ("Looking up facts", "Looked up facts"),
 }
 """What a tool does, while it runs and afterwards."""

@@ -124,7 +124,7 @@ export const SCENES = [
         design: "composer",
         title: "the composer with a completion",
         prepare: async (window) => {
-            await window.panel.getByTestId("approval").getByRole("button", { name: /^(Not now|Reject)/ }).click();
+            await window.panel.getByTestId("approval").getByRole("button", { name: /^(Not now|Reject|Don’t run)/ }).click();
             await window.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
             await window.composer.fill("");
             await window.composer.pressSequentially("Compare with @pri");

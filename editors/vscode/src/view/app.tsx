@@ -1,6 +1,7 @@
 /** The panel. */
 import { useEffect, useRef } from "preact/hooks";
 
+import { CHAT, ENDINGS } from "../texts";
 import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
 import { Conversations, titleOf } from "./conversations";
@@ -9,6 +10,7 @@ import { StaleLine } from "./layer";
 import { MessageList } from "./list";
 import { staleCount } from "./memory";
 import { LiveAnswer } from "./message";
+import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { Progress } from "./progress";
 import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
@@ -16,24 +18,36 @@ import { ReadersCard, ShareButton, SharedList, SharePlanCard, WriterBanner } fro
 import { ServerCard, SetUp } from "./setup";
 import type { State } from "./state";
 import { visible } from "./visible";
-import { WindowBar } from "./window_bar";
+import { Strip } from "./window_bar";
 
 export function App({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
     const typed = useRef<Typed>({ text: "", n: 0 });
+    const conversationId = state.conversation?.conversationId;
     const title = state.conversation === undefined ? "New conversation" : titleOf(state.conversation);
     return (
         <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
-            <p class="hidden" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
-            {(state.page === "chat" || state.page === "shared") && <header class="top">
-                <h1 title={title}>{title}</h1>
+            <p class="sr" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
+            {(state.page === "chat" || state.page === "shared") && <header class="head">
+                <h1 class="ellipsis" title={title}>
+                    {conversationId === undefined ? title : (
+                        <button type="button" class="title" title={`${title} (F2: ${CHAT.rename.toLowerCase()})`} onClick={() => post({ type: "rename", conversationId })} data-testid="title"><span class="ellipsis">{title}</span><i class="codicon codicon-edit pencil" aria-hidden="true" /></button>
+                    )}
+                </h1>
                 <ShareButton state={state} />
-                <button type="button" class="small" onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} data-testid="list">Conversations</button>
-                <button type="button" class="small" onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }} data-testid="list-facts">Facts</button>
-                <button type="button" class="small" onClick={() => post({ type: "newConversation" })} data-testid="new-conversation">New</button>
+                <IconButton icon="add" name={CHAT.new} onClick={() => post({ type: "newConversation" })} testId="new-conversation" />
+                <IconButton icon="history" name={CHAT.conversations} onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} testId="list" />
+                <IconButton icon="bookmark" name={CHAT.facts} onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }} testId="list-facts" />
             </header>}
+            {state.usage !== undefined && state.page === "chat" && <Strip usage={state.usage} />}
             {state.server.phase !== "ready" && state.server.sentence !== "" && <ServerCard server={state.server} />}
-            {state.notice !== undefined && <section class={`card notice ${state.notice.level}`} data-testid="notice"><p>{visible(state.notice.text)}</p><button type="button" class="small" onClick={() => dispatch({ type: "dismiss", what: "notice" })}>Dismiss</button></section>}
+            {state.notice !== undefined && (
+                <section class={`notice ${state.notice.level === "error" ? "bad" : "info"}`} data-testid="notice">
+                    <Icon name={state.notice.level === "error" ? "error" : "info"} />
+                    <div class="body"><p>{visible(state.notice.text)}</p></div>
+                    <IconButton icon="close" name={ENDINGS.dismiss} onClick={() => dispatch({ type: "dismiss", what: "notice" })} />
+                </section>
+            )}
             {state.page === "conversations" && <Conversations state={state} />}
             {state.page === "shared" && <SharedList state={state} />}
             {state.page === "context" && <Explain state={state} />}
@@ -54,19 +68,35 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
     }, [n]);
     return (
         <>
-            {state.recovery.map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
-            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <p class="state welcome">Ask about this folder. What you say is kept, and older talk becomes summaries whose originals stay readable.</p>}<SetUp state={state} /></>}>
+            {state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
+            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <Welcome />}<SetUp state={state} /></>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
-            <div ref={approvals}>{state.approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}</div>
+            <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} place={n > 1 ? `1/${n}` : ""} />)}</div>
             <SharePlanCard state={state} />
             <ReadersCard state={state} />
             <WriterBanner state={state} />
             <Progress text={state.progress} />
             <StaleLine stale={staleCount(state.memory.stale)} hidden={state.memory.hiddenStale} />
-            {state.usage !== undefined && <WindowBar usage={state.usage} />}
             <Composer state={state} typed={typed} />
         </>
+    );
+}
+
+/** Before the first message. */
+function Welcome() {
+    const { post } = useEnds();
+    return (
+        <div class="welcome">
+            <div>
+                <div class="mark" aria-hidden="true"><span /><span /><span /></div>
+                <h2>{CHAT.emptyTitle}</h2>
+                <p class="lead">{CHAT.emptyLead}</p>
+            </div>
+            <div class="starters">
+                {CHAT.starters.map((each) => <button key={each} type="button" class="starter" onClick={() => post({ type: "send", text: each })}><Icon name="comment" /><span>{each}</span></button>)}
+            </div>
+        </div>
     );
 }
 

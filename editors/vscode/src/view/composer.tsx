@@ -3,10 +3,15 @@ import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { MentionItem } from "../protocol.gen";
+import { COMPOSER } from "../texts";
+import { short } from "./figures";
+import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
+import { Ring } from "./window_bar";
 
+const ICONS: Readonly<Record<string, string>> = { file: "file-code", folder: "folder", command: "terminal" };
 const DRAFT_DELAY_MS = 500;
 
 /** What is typed, while the composer is not shown as well. */
@@ -23,7 +28,7 @@ interface Props {
 
 /** Drawn again for what it shows alone: not for each word of an answer. */
 export const Composer = memo(ComposerForm, ({ state: a }: Props, { state: b }: Props) =>
-    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && (a.live === undefined) === (b.live === undefined));
+    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
 
 function ComposerForm({ state, typed }: Props) {
     const { post, dispatch } = useEnds();
@@ -32,6 +37,8 @@ function ComposerForm({ state, typed }: Props) {
     const saving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
     const [text, setText] = useState(typed.text);
     const [picked, setPicked] = useState(0);
+    /** What is said when the answer has ended. */
+    const [queued, setQueued] = useState<{ readonly text: string; readonly conversationId: string | undefined } | undefined>(undefined);
     const items = state.completion.seq === seq.current ? state.completion.items : [];
     const isWritten = state.conversation?.shared?.writer !== undefined;
     const isRunning = state.live !== undefined && !isWritten;
@@ -109,8 +116,13 @@ function ComposerForm({ state, typed }: Props) {
     /** A command that stands there whole is sent by Enter. */
     const isTyped = (item: MentionItem) => item.kind === "command" && item.insertText.trim() === text.trim();
     const isCommand = text.startsWith("/");
+    const lastAsked = lastOf(state);
     const send = () => {
-        if (text.trim() !== "" && isReady && !isRunning) {
+        if (text.trim() !== "" && isReady && isRunning && !isCommand) {
+            setQueued({ text: queued === undefined ? text : `${queued.text}\n\n${text}`, conversationId });
+            setText("");
+            keep("");
+        } else if (text.trim() !== "" && isReady && !isRunning) {
             clearTimeout(saving.current);
             flush.current = () => undefined;
             seq.current += 1; // Completions of what is sent may still be on their way.
@@ -119,11 +131,41 @@ function ComposerForm({ state, typed }: Props) {
             dispatch({ type: "closeCompletion" });
         }
     };
+    // What was typed during an answer is said when it has ended; an answer that was stopped or failed gives it back.
+    useEffect(() => {
+        if (queued === undefined || (isRunning && queued.conversationId === conversationId)) {
+            return;
+        }
+        setQueued(undefined);
+        if (queued.conversationId !== undefined && queued.conversationId !== conversationId) {
+            post({ type: "draft", text: queued.text, conversationId: queued.conversationId });
+        } else if (state.failure === undefined && state.ended?.status === "committed") {
+            post({ type: "send", text: queued.text });
+        } else {
+            const both = [queued.text, text].filter((each) => each !== "").join("\n\n");
+            setText(both);
+            keep(both);
+        }
+    }, [isRunning, conversationId]);
+    /** Begins a mention where one types. */
+    const mention = () => {
+        const at = field.current?.selectionStart ?? text.length;
+        const before = text.slice(0, at);
+        const value = `${before}${before === "" || /\s$/.test(before) ? "" : " "}@`;
+        field.current?.focus();
+        change(`${value}${text.slice(at)}`, value.length);
+    };
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.isComposing) {
             return;
         }
         const item = items[picked];
+        if (event.key === "ArrowUp" && text === "" && lastAsked !== undefined) {
+            event.preventDefault();
+            setText(lastAsked);
+            keep(lastAsked);
+            return;
+        }
         if (item !== undefined && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
             event.preventDefault();
             setPicked((picked + (event.key === "ArrowDown" ? 1 : items.length - 1)) % items.length);
@@ -143,55 +185,77 @@ function ComposerForm({ state, typed }: Props) {
     };
 
     const tokens = state.chips.reduce((sum, chip) => sum + chip.tokens, 0);
+    const isForked = isWritten && !isCommand;
+    const model = state.usage?.model ?? state.conversation?.model;
     return (
         <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>
             {items.length > 0 && (
-                <ul class="completions" id="completions" role="listbox" aria-label="Completions">
+                <ul class="pop menu" id="completions" role="listbox" aria-label="Completions">
                     {items.map((item, index) => (
-                        <li key={`${item.kind}${item.insertText}`} id={`completion-${index}`} role="option" aria-selected={index === picked} onMouseDown={(event) => { event.preventDefault(); accept(item); }}>
-                            <span>{visible(item.label)}</span> <span class="detail">{visible(item.detail)}</span>
+                        <li key={`${item.kind}${item.insertText}`} id={`completion-${index}`} class={`item${index === picked ? " is-picked" : ""}`} role="option" aria-selected={index === picked} onMouseDown={(event) => { event.preventDefault(); accept(item); }}>
+                            <Icon name={ICONS[item.kind] ?? "symbol-misc"} /><span>{visible(item.label)}</span><span class="d">{visible(item.detail)}</span>
                         </li>
                     ))}
                 </ul>
             )}
-            {state.chips.length > 0 && (
-                <ul class="chips" aria-label={`Attachments, ${tokens} tokens together`} data-testid="chips">
-                    {state.chips.map((chip) => (
-                        <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip problem"} title={chip.problem}>
-                            <span>{visible(chip.label)}</span> <span class="detail">{chip.problem === undefined ? `${chip.tokens.toLocaleString("en")} tokens` : visible(chip.problem)}</span>
-                            <button type="button" class="small" aria-label={`Remove ${visible(chip.label)}`} onClick={() => post({ type: "detach", id: chip.id })}>×</button>
-                        </li>
-                    ))}
-                </ul>
-            )}
-            <textarea
-                ref={field}
-                class="message-field"
-                rows={2}
-                value={text}
-                placeholder="Message (@ attaches, / commands)"
-                aria-label="Message"
-                aria-autocomplete="list"
-                aria-haspopup="listbox"
-                aria-controls={items.length > 0 ? "completions" : undefined}
-                aria-activedescendant={items.length > 0 ? `completion-${picked}` : undefined}
-                data-testid="composer"
-                onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
-                onKeyDown={onKeyDown}
-                onBlur={() => { flush.current(); }}
-            />
-            <div class="composer-buttons">
-                <button type="button" class="secondary" onClick={() => post({ type: "attachSelection" })} data-testid="attach-selection">Attach selection</button>
-                <button type="button" class="secondary" onClick={() => post({ type: "pickModel" })} aria-label={`Model: ${state.usage?.model ?? state.conversation?.model ?? "default"}. Choose another`} data-testid="model">{state.usage?.model ?? state.conversation?.model ?? "Model"}</button>
-                <span class="spring" />
-                {isRunning ? (
-                    <button type="button" onClick={() => post({ type: "stop" })} data-testid="stop">Stop</button>
-                ) : (
-                    <button type="submit" disabled={!isReady || text.trim() === ""} data-testid="send">{isWritten && !isCommand ? "Go on in a fork" : "Send"}</button>
+            <div class="box">
+                {state.chips.length > 0 && (
+                    <ul class="chips" aria-label={`Attachments, ${tokens} tokens together`} data-testid="chips">
+                        {state.chips.map((chip) => (
+                            <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip is-bad"} title={chip.problem ?? `${chip.tokens.toLocaleString("en")} tokens`}>
+                                <Icon name={chip.problem === undefined ? "file-code" : "error"} /><span class="ellipsis">{visible(chip.label)}</span>
+                                <span class="size">{chip.problem === undefined ? short(chip.tokens) : visible(chip.problem)}</span>
+                                <button type="button" class="x" aria-label={`Remove ${visible(chip.label)}`} onClick={() => post({ type: "detach", id: chip.id })}><Icon name="close" /></button>
+                            </li>
+                        ))}
+                    </ul>
                 )}
+                <textarea
+                    ref={field}
+                    class="message-field"
+                    rows={1}
+                    value={text}
+                    placeholder={COMPOSER.placeholder}
+                    aria-label={COMPOSER.message}
+                    aria-autocomplete="list"
+                    aria-haspopup="listbox"
+                    aria-controls={items.length > 0 ? "completions" : undefined}
+                    aria-activedescendant={items.length > 0 ? `completion-${picked}` : undefined}
+                    data-testid="composer"
+                    onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
+                    onKeyDown={onKeyDown}
+                    onBlur={() => { flush.current(); }}
+                />
+                <div class="bar">
+                    <IconButton icon="mention" name={COMPOSER.addContext} onClick={mention} testId="add-context" />
+                    <IconButton icon="selection" name={COMPOSER.addSelection} onClick={() => post({ type: "attachSelection" })} testId="attach-selection" />
+                    <button type="button" class="pick" onClick={() => post({ type: "pickModel" })} title={`Model: ${model ?? "default"}. Choose another`} aria-label={`Model: ${model ?? "default"}. Choose another`} data-testid="model"><span class="ellipsis">{model ?? "Model"}</span><Icon name="chevron-down" /></button>
+                    <span class="spring" />
+                    {state.usage !== undefined && <Ring usage={state.usage} />}
+                    {isRunning ? (
+                        <button type="button" class="send stop" title={COMPOSER.stop} aria-label={COMPOSER.stop} onClick={() => post({ type: "stop" })} data-testid="stop"><Icon name="debug-stop" /></button>
+                    ) : (
+                        <button type="submit" class={isForked ? "btn" : "send"} disabled={!isReady || text.trim() === ""} title={isForked ? COMPOSER.goOnInFork : COMPOSER.send} aria-label={isForked ? COMPOSER.goOnInFork : COMPOSER.send} data-testid="send">{isForked ? COMPOSER.goOnInFork : <Icon name="send" />}</button>
+                    )}
+                </div>
+            </div>
+            <div class="under">
+                {queued !== undefined ? <span class="ellipsis" role="status" data-testid="queued">{COMPOSER.queued}: {visible(queued.text)}</span> : tokens > 0 ? <span>Adds {short(tokens)} tokens</span> : <span class="hint">{COMPOSER.hint}</span>}
+                <span class="spring" />
             </div>
         </form>
     );
+}
+
+/** What the user said last, to be changed and said again. */
+function lastOf(state: State): string | undefined {
+    for (let id = state.total - 1; id >= Math.max(0, state.total - 20); id--) {
+        const message = state.messages.get(id);
+        if (message?.role === "user" && message.author === undefined && !message.isHidden && message.isPurged !== true) {
+            return message.text;
+        }
+    }
+    return undefined;
 }
 
 const MOST_ROWS_PX = 240;

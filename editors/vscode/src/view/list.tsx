@@ -6,6 +6,7 @@ import { Heights } from "./heights";
 import { Layer } from "./layer";
 import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
+import type { MessageInfo, MessagePart } from "../protocol.gen";
 import { useEnds } from "./post";
 import { isShownLive, type State } from "./state";
 
@@ -15,8 +16,9 @@ const LAYER_PX = 90;
 const MARGIN_PX = 800;
 /** Nearer to the end than that, the list follows what comes. */
 const FOLLOW_PX = 48;
-/** So long after a gesture a scroll is taken for its effect: wheels run on. */
+/** So long after a gesture a scroll is taken for its effect: wheels run on. While the scroll bar is held, every scroll is. */
 const GESTURE_MS = 1_000;
+const NONE: readonly MessagePart[] = [];
 const PAGE = 100;
 
 export function MessageList({ state, children, after }: { readonly state: State; readonly children: ComponentChildren; readonly after: ComponentChildren }) {
@@ -199,7 +201,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
         const isLive = message !== undefined && isShownLive(state, message);
         rows.push(
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
-                {message === undefined ? <Skeleton id={id} /> : isLive ? null : <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} />}
+                {message === undefined ? <Skeleton id={id} /> : isLive || isAnswered(state, message) ? null : <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} results={resultsOf(state, message)} isNewest={id === state.total - 1} />}
             </div>,
         );
     }
@@ -217,8 +219,12 @@ export function MessageList({ state, children, after }: { readonly state: State;
     const gesture = () => {
         gestureUntil.current = performance.now() + GESTURE_MS;
     };
+    const hold = () => {
+        gestureUntil.current = Infinity; // until it is let go, wherever the pointer is then
+        window.addEventListener("pointerup", gesture, { once: true });
+    };
     return (
-        <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={gesture} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
+        <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={hold} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
             <div class="content">
                 <div tabIndex={0} {...(state.total > 0 || state.live !== undefined ? { role: "feed", "aria-label": "Conversation", "aria-busy": state.live !== undefined } : {})}>
                     <div style={{ height: `${heights.current.offset(start)}px` }} />
@@ -226,10 +232,41 @@ export function MessageList({ state, children, after }: { readonly state: State;
                     <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />
                     {children}
                 </div>
-                {after}
+                <div class="after">{after}</div>
             </div>
         </div>
     );
+}
+
+/** The results of a message's calls: the messages of tools right behind it. */
+function resultsOf(state: State, message: MessageInfo): readonly MessagePart[] {
+    if (message.role !== "assistant" || message.parts.every((each) => each.type !== "tool_call")) {
+        return NONE;
+    }
+    const found: MessagePart[] = [];
+    for (let id = message.id + 1; ; id++) {
+        const next = state.messages.get(id);
+        if (next?.role !== "tool") {
+            return found;
+        }
+        found.push(...next.parts);
+    }
+}
+
+/** Whether a tool's message is shown in the line of its call, which stands in a message before it. */
+function isAnswered(state: State, message: MessageInfo): boolean {
+    if (message.role !== "tool" || message.isPurged === true) {
+        return false;
+    }
+    const ids = new Set(message.parts.map((each) => each.callId));
+    for (let id = message.id - 1; id >= 0; id--) {
+        const before = state.messages.get(id);
+        if (before?.role === "tool") {
+            continue;
+        }
+        return before?.role === "assistant" && before.isPurged !== true && before.parts.some((each) => each.type === "tool_call" && ids.has(each.callId));
+    }
+    return false;
 }
 
 /** What a summary stands for takes no room but for its sheet, which lies in the row of its first message. */

@@ -4,101 +4,104 @@ import { useState } from "preact/hooks";
 
 import type { Live, LivePart } from "../messages";
 import type { MessageInfo, MessagePart } from "../protocol.gen";
+import { CHAT } from "../texts";
+import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { GrowingMarkdown, Markdown } from "./text";
-import { boundLines, visible } from "./visible";
+import { Attached, Thinking, ToolLine } from "./tool_line";
+import { visible } from "./visible";
 
-const NAMES = { user: "You", assistant: "Palimpsest", tool: "Tool" } as const;
-/** Of a tool's arguments or result. */
-const SHOWN = 20_000;
+const NAMES = { user: CHAT.you, assistant: "Palimpsest", tool: "Tool" } as const;
+const ENDS = { complete: "", interrupted: "The server ended during this message.", cancelled: "This answer was cancelled.", errored: "This answer was errored." } as const;
 
 export function Skeleton({ id }: { readonly id: number }) {
-    return <article class="message skeleton" tabIndex={-1} aria-label={`Message ${id} is being read`} aria-busy="true" />;
+    return <article class="skeleton" tabIndex={-1} aria-label={`Message ${id} is being read`} aria-busy="true" />;
 }
 
 interface RowProps {
     readonly message: MessageInfo;
     readonly total: number;
     readonly isMarked: boolean;
+    /** The results of its calls, as far as they are here. */
+    readonly results: readonly MessagePart[];
+    readonly isNewest: boolean;
 }
 
-export const MessageRow = memo(function MessageRow({ message, total, isMarked }: RowProps) {
+function isSame(a: RowProps, b: RowProps): boolean {
+    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.results.length === b.results.length && a.results.every((each, index) => each === b.results[index]);
+}
+
+export const MessageRow = memo(function MessageRow({ message, total, isMarked, results, isNewest }: RowProps) {
     const { post } = useEnds();
     const [edited, setEdited] = useState<string | undefined>(undefined);
-    const name = message.role === "user" && message.author !== undefined ? visible(message.author) : NAMES[message.role];
+    const isOthers = message.role === "user" && message.author !== undefined;
+    const name = isOthers ? visible(message.author ?? "") : NAMES[message.role];
     const label = `${name}, message ${message.id}`;
     if (message.isPurged === true) {
-        return <p class="gone">Message {message.id} was deleted for good.</p>;
+        return <p class="gone">Message {message.id} {CHAT.deleted}</p>;
     }
-    const parts = message.parts.map((part, index) => <Part key={index} part={part} />);
+    const kind = message.role === "user" ? `ask${isOthers ? " from-other" : ""}` : `answer${isNewest ? " is-newest" : ""}`;
+    const parts = message.parts.map((part, index) => <Part key={index} part={part} results={results} />);
+    const end = ENDS[message.state as keyof typeof ENDS] ?? `This answer was ${message.state}.`;
     return (
-        <article class={`message ${message.role}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} data-testid={`message-${message.id}`}>
+        <article class={`${kind}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} data-testid={`message-${message.id}`}>
             {message.isHidden ? (
-                <details>
-                    <summary>{name}: hidden</summary>
-                    {parts}
+                <details class="tool">
+                    <summary><Icon name="discard" /><span class="verb">{name}: {CHAT.hidden.toLowerCase()}</span><Icon name="chevron-right turn-arrow" /></summary>
+                    <div class="inside">{parts}</div>
                 </details>
             ) : (
                 <>
-                    {message.role !== "tool" && (
-                        <header>
-                            <span class="name">{name}</span>
-                            {edited === undefined && (
-                                <div class="tools" role="toolbar" aria-label={`Actions of ${label}`}>
-                                    <button type="button" class="small" onClick={() => post({ type: "copy", text: message.text })}>Copy</button>
-                                    {message.role === "user" && <button type="button" class="small" aria-label="Edit and fork" title="Edit and fork" onClick={() => setEdited(message.text)}>Edit</button>}
-                                    <button type="button" class="small" aria-label="Fork from here" title="Fork from here" onClick={() => post({ type: "fork", messageId: message.id })}>Fork</button>
-                                </div>
-                            )}
-                        </header>
-                    )}
+                    {isOthers ? <span class="who">{name}</span> : <span class="sr">{name}: </span>}
                     {edited === undefined ? parts : <Edit text={edited} onDone={(text) => { setEdited(undefined); if (text !== undefined) { post({ type: "editAndFork", messageId: message.id, text }); } }} />}
-                    {message.state !== "complete" && <p class="state">{message.state === "interrupted" ? "The server ended during this message." : `This answer was ${message.state}.`}</p>}
-                    {message.notes.map((note, index) => <p key={index} class="state">{visible(note)}</p>)}
+                    {end !== "" && <p class="ended">{end}</p>}
+                    {message.notes.map((note, index) => <p key={index} class="ended">{visible(note)}</p>)}
+                    {message.role !== "tool" && edited === undefined && (
+                        <div class="acts" role="toolbar" aria-label={`Actions of ${label}`}>
+                            <IconButton icon="copy" name={message.role === "user" ? CHAT.copy : CHAT.copyAnswer} onClick={() => post({ type: "copy", text: message.text })} />
+                            {message.role === "user" && <IconButton icon="edit" name={CHAT.edit} onClick={() => setEdited(message.text)} />}
+                            <IconButton icon="repo-forked" name={CHAT.fork} onClick={() => post({ type: "fork", messageId: message.id })} />
+                        </div>
+                    )}
                 </>
             )}
         </article>
     );
-});
+}, isSame);
 
 function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text: string | undefined) => void }) {
     const [value, setValue] = useState(text);
     return (
-        <form class="edit" onSubmit={(event) => { event.preventDefault(); onDone(value); }}>
-            <textarea aria-label="The message as it is sent in the fork" value={value} rows={4} onInput={(event) => setValue(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { onDone(undefined); } }} />
-            <button type="submit" disabled={value.trim() === ""}>Send in a fork</button>
-            <button type="button" class="secondary" onClick={() => onDone(undefined)}>Cancel</button>
+        <form class="composer edit" onSubmit={(event) => { event.preventDefault(); onDone(value); }}>
+            <div class="box">
+                <textarea aria-label="The message as it is sent in the fork" value={value} rows={4} onInput={(event) => setValue(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { onDone(undefined); } }} />
+                <div class="bar">
+                    <span class="spring" />
+                    <button type="button" class="btn second" onClick={() => onDone(undefined)}>{CHAT.cancel}</button>
+                    <button type="submit" class="btn" disabled={value.trim() === ""}>{CHAT.sendInFork}</button>
+                </div>
+            </div>
         </form>
     );
 }
 
-function Part({ part }: { readonly part: MessagePart }) {
+function Part({ part, results }: { readonly part: MessagePart; readonly results: readonly MessagePart[] }) {
     switch (part.type) {
         case "text":
             return <Markdown text={part.text ?? ""} />;
         case "reasoning":
-            return <Folded class="reasoning" title="Reasoning" text={part.text ?? ""} />;
-        case "tool_call":
-            return <Folded class="tool-call" title={`Called ${visible(part.name ?? "a tool")}`} text={part.arguments ?? ""} />;
-        case "tool_result":
-            return <Folded class="tool-result" title={`${part.isError === true ? "Failed" : "Result"}: ${visible(part.name ?? "tool")}`} text={part.text ?? ""} />;
+            return <Thinking text={part.text ?? ""} />;
+        case "tool_call": {
+            const result = results.find((each) => each.callId !== undefined && each.callId === part.callId);
+            return <ToolLine call={{ name: part.name ?? "", arguments: part.arguments ?? "", result: result?.text, isError: result?.isError }} />;
+        }
+        case "tool_result": // of a call that is not in sight
+            return <ToolLine call={{ name: part.name ?? "", arguments: "", result: part.text ?? "", isError: part.isError }} />;
         case "attachment":
-            return <Folded class="attachment" title={`Attached: ${visible(part.name ?? "")}`} text={part.text ?? ""} />;
+            return <Attached icon="file-code" title={visible(part.name ?? "")} text={part.text ?? ""} />;
         default:
-            return <Folded class="other" title={visible(part.type)} text={part.text ?? ""} />;
+            return <Attached icon="note" title={visible(part.type)} text={part.text ?? ""} />;
     }
-}
-
-/** What is read on demand only: it is no element before it is opened. */
-function Folded({ title, text, class: name }: { readonly title: string; readonly text: string; readonly class: string }) {
-    const [isOpen, setOpen] = useState(false);
-    const shown = isOpen ? boundLines(visible(text.slice(0, SHOWN)), 2_000) : "";
-    return (
-        <details class={`folded ${name}`} onToggle={(event) => setOpen(event.currentTarget.open)}>
-            <summary>{title}</summary>
-            {isOpen && <pre tabIndex={0}>{shown}{text.length > SHOWN ? `\n… (${(text.length - SHOWN).toLocaleString("en")} more characters)` : ""}</pre>}
-        </details>
-    );
 }
 
 /** `isAsked`: whether the question is among the messages already. */
@@ -106,29 +109,32 @@ export function LiveAnswer({ live, isAsked }: { readonly live: Live; readonly is
     return (
         <>
             {live.question !== undefined && !isAsked && (
-                <article class="message user" tabIndex={-1} aria-label="You, just now" data-testid="question">
-                    <header>You</header>
-                    <Markdown text={live.question} />
-                </article>
+                <div class="row">
+                    <article class="ask" tabIndex={-1} aria-label="You, just now" data-testid="question">
+                        <span class="sr">{CHAT.you}: </span>
+                        <Markdown text={live.question} />
+                    </article>
+                </div>
             )}
-            <article class="message assistant live" tabIndex={-1} aria-label="Palimpsest is answering" aria-busy="true" data-testid="live">
-                <header>Palimpsest</header>
-                {live.parts.map((part, index) => <LivePartRow key={index} part={part} />)}
-                {live.parts.length === 0 && <p class="state">Waiting for the first word…</p>}
-            </article>
+            <div class="row">
+                <article class="answer live" tabIndex={-1} aria-label="Palimpsest is answering" aria-busy="true" data-testid="live">
+                    {live.parts.map((part, index) => <LivePartRow key={index} part={part} isLast={index === live.parts.length - 1} />)}
+                    {live.parts.length === 0 && <p class="working"><Icon name="loading" spin />{CHAT.waiting}</p>}
+                </article>
+            </div>
         </>
     );
 }
 
-function LivePartRow({ part }: { readonly part: LivePart }) {
+function LivePartRow({ part, isLast }: { readonly part: LivePart; readonly isLast: boolean }) {
     switch (part.type) {
         case "text":
             return <GrowingMarkdown text={part.text} />;
         case "thinking":
-            return <Folded class="reasoning" title="Reasoning" text={part.text} />;
+            return <Thinking text={part.text} isRunning={isLast} />;
         case "tool":
-            return <Folded class="tool-call" title={`${part.result !== undefined ? "Called" : part.isRunning ? "Running" : "Calling"} ${visible(part.name)}`} text={part.result === undefined ? part.arguments : `${part.arguments}\n\n${part.result}`} />;
+            return <ToolLine call={{ name: part.name, arguments: part.arguments, result: part.result, isRunning: part.result === undefined }} />;
         case "error":
-            return <p class="error">{visible(part.text)}</p>;
+            return <p class="bad">{visible(part.text)}</p>;
     }
 }

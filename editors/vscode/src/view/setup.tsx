@@ -1,5 +1,6 @@
 /** The way to a model, wherever one is missing: before the first question, after an answer of quotes, after a refusal. */
 import { SETUP } from "../texts";
+import { Icon } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
 
@@ -12,15 +13,15 @@ export function SetUp({ state }: { readonly state: State }) {
     }
     if (state.total === 0) {
         return state.hasModel === false ? (
-            <section class="card set-up" data-testid="set-up">
+            <section class="setup" data-testid="set-up">
                 <p>{SETUP.noModel}</p>
-                <div class="tools"><button type="button" onClick={() => post({ type: "setUp" })}>{SETUP.addKey}</button></div>
+                <button type="button" class="btn wide" onClick={() => post({ type: "setUp" })}>{SETUP.addKey}</button>
             </section>
         ) : null;
     }
     return state.usage?.model === OFFLINE ? (
-        <p class="state quotes-only" data-testid="quotes-only">
-            {SETUP.quotes} <button type="button" class="small" onClick={() => post(state.hasModel === true ? { type: "pickModel" } : { type: "setUp" })}>{SETUP.addKey}</button>
+        <p class="ended quotes-only" data-testid="quotes-only">
+            {SETUP.quotes} <button type="button" class="text-btn" onClick={() => post(state.hasModel === true ? { type: "pickModel" } : { type: "setUp" })}>{SETUP.addKey}</button>
         </p>
     ) : null;
 }
@@ -30,8 +31,8 @@ export function KeyButtons({ service }: { readonly service: string | undefined }
     const { post } = useEnds();
     return (
         <>
-            <button type="button" onClick={() => post({ type: "setUp", ...(service === undefined ? {} : { service }) })}>{SETUP.changeKey}</button>
-            <button type="button" class="secondary" onClick={() => post({ type: "pickModel" })}>{SETUP.switchModel}</button>
+            <button type="button" class="btn" onClick={() => post({ type: "setUp", ...(service === undefined ? {} : { service }) })}>{SETUP.changeKey}</button>
+            <button type="button" class="text-btn" onClick={() => post({ type: "pickModel" })}>{SETUP.switchModel}</button>
         </>
     );
 }
@@ -40,13 +41,14 @@ export function KeyButtons({ service }: { readonly service: string | undefined }
 export function ServerCard({ server }: { readonly server: State["server"] }) {
     const { post } = useEnds();
     return (
-        <section class="card server" aria-label={SETUP.server} data-testid="server">
-            <p>{server.sentence}</p>
+        <section class={`notice ${server.phase === "stopped" ? "bad" : "info"}`} aria-label={SETUP.server} data-testid="server">
+            <Icon name={server.phase === "stopped" ? "error" : "loading"} spin={server.phase !== "stopped"} />
+            <div class="body"><p>{server.sentence}</p></div>
             {server.phase === "stopped" && (
-                <div class="tools">
-                    <button type="button" onClick={() => post({ type: "startServer" })}>{SETUP.tryAgain}</button>
-                    {server.needsPython === true && <button type="button" class="secondary" onClick={() => post({ type: "choosePython" })}>{SETUP.choosePython}</button>}
-                    <button type="button" class="secondary" onClick={() => post({ type: "showLog" })}>{SETUP.showLog}</button>
+                <div class="do">
+                    <button type="button" class="btn" onClick={() => post({ type: "startServer" })}>{SETUP.tryAgain}</button>
+                    {server.needsPython === true && <button type="button" class="btn second" onClick={() => post({ type: "choosePython" })}>{SETUP.choosePython}</button>}
+                    <button type="button" class="text-btn" onClick={() => post({ type: "showLog" })}>{SETUP.showLog}</button>
                 </div>
             )}
         </section>

@@ -1,5 +1,6 @@
 /** What the panel shows of sharing: who reads, who writes, what sharing would mean, and what a team shares. */
 import { describeStore, describeWriter } from "../hub";
+import { Icon } from "./page_head";
 import type { ConversationInfo, ShareResult } from "../protocol.gen";
 import { useEnds } from "./post";
 import type { State } from "./state";
@@ -42,15 +43,15 @@ export function ShareButton({ state }: { readonly state: State }) {
     }
     const said = markOf(conversation);
     if (said === undefined || conversation.shared?.state === "detached") {
-        return <button type="button" class="small" title="Share this conversation with your team" onClick={() => post({ type: "share" })} data-testid="share">Share…</button>;
+        return <button type="button" class="text-btn" title="Share this conversation with your team" onClick={() => post({ type: "share" })} data-testid="share">Share…</button>;
     }
-    return <button type="button" class="small mark" title={describeReaders(state, conversation)} aria-label={`${said}. ${describeReaders(state, conversation)} Show who reads it`} onClick={() => post({ type: "readers" })} data-testid="shared-mark">{hub.state === "away" ? "Hub\u00a0away" : said}</button>;
+    return <button type="button" class="text-btn mark" title={describeReaders(state, conversation)} aria-label={`${said}. ${describeReaders(state, conversation)} Show who reads it`} onClick={() => post({ type: "readers" })} data-testid="shared-mark">{hub.state === "away" ? "Hub\u00a0away" : said}</button>;
 }
 
 /** While somebody else writes. */
 export function WriterBanner({ state }: { readonly state: State }) {
     const writer = state.conversation?.shared?.writer;
-    return writer === undefined ? null : <p class="banner" data-testid="writer">{visible(describeWriter(writer))} You can wait for the end, or go on in a fork.</p>;
+    return writer === undefined ? null : <p class="note-bar" data-testid="writer"><span class="live-dot" aria-hidden="true" />{visible(describeWriter(writer))} You can wait for the end, or go on in a fork.</p>;
 }
 
 /** What sharing would mean, to be read before it is done. */
@@ -61,8 +62,9 @@ export function SharePlanCard({ state }: { readonly state: State }) {
     }
     const { plan, conversationId } = state.sharePlan;
     return (
-        <section class="card share-plan" role="group" aria-label="Share this conversation" data-testid="share-plan">
-            <p><strong>Share with the team {visible(plan.team)}?</strong></p>
+        <section class="decide share-plan" role="group" aria-label="Share this conversation" data-testid="share-plan">
+            <header><Icon name="broadcast" /><span class="q">Share with the team {visible(plan.team)}?</span></header>
+            <div class="text">
             <dl>
                 <dt>Who will read it</dt>
                 <dd>{plan.readers.map((each) => `${visible(each.name)} (${each.isSelf ? "you" : each.role})`).join(", ")}. They also read what is said later.</dd>
@@ -82,10 +84,11 @@ export function SharePlanCard({ state }: { readonly state: State }) {
                 </details>
             )}
             {plan.isCopy && <p>A copy is shared. This conversation stays as it is, and yours alone.</p>}
-            <div class="tools">
-                <button type="button" onClick={() => post({ type: "confirmShare", conversationId })} data-testid="confirm-share">{plan.isCopy ? "Share a copy" : "Share"}</button>
-                <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "sharePlan" })}>Cancel</button>
             </div>
+            <footer>
+                <button type="button" class="btn" onClick={() => post({ type: "confirmShare", conversationId })} data-testid="confirm-share">{plan.isCopy ? "Share a copy" : "Share"}</button>
+                <button type="button" class="btn second" onClick={() => dispatch({ type: "dismiss", what: "sharePlan" })}>Cancel</button>
+            </footer>
         </section>
     );
 }
@@ -112,16 +115,18 @@ export function ReadersCard({ state }: { readonly state: State }) {
     }
     const { members, stores, headSeq } = state.readers;
     return (
-        <section class="card readers" role="group" aria-label="Who reads this conversation" data-testid="readers">
-            <p><strong>Who reads this conversation</strong></p>
+        <section class="decide readers" role="group" aria-label="Who reads this conversation" data-testid="readers">
+            <header><Icon name="organization" /><span class="q">Who reads this conversation</span></header>
+            <div class="text">
             <ul>{members.map((each) => <li key={each.name}>{visible(each.name)}: {each.isSelf ? `you, ${each.role}` : each.role}</li>)}</ul>
             <p><strong>Where it is</strong></p>
             <ul>{stores.map((each, index) => <li key={index}>{visible(describeStore(each, headSeq))}</li>)}</ul>
-            <div class="tools">
-                <button type="button" class="secondary" onClick={() => post({ type: "readers" })}>Ask again</button>
-                <button type="button" class="secondary" onClick={() => post({ type: "unshare" })}>Stop sharing</button>
-                <button type="button" class="secondary" onClick={() => dispatch({ type: "dismiss", what: "readers" })}>Close</button>
             </div>
+            <footer>
+                <button type="button" class="btn second" onClick={() => post({ type: "readers" })}>Ask again</button>
+                <button type="button" class="btn second" onClick={() => post({ type: "unshare" })}>Stop sharing</button>
+                <button type="button" class="btn second" onClick={() => dispatch({ type: "dismiss", what: "readers" })}>Close</button>
+            </footer>
         </section>
     );
 }
@@ -131,23 +136,23 @@ export function SharedList({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
     const items = state.shared?.items ?? [];
     return (
-        <section class="page" aria-label="Shared conversations" data-testid="shared">
+        <section class="page page-frame" aria-label="Shared conversations" data-testid="shared">
             <h2>Shared with {visible(state.shared?.team ?? "your team")}</h2>
-            <div class="tools">
-                <button type="button" class="secondary" onClick={() => post({ type: "listShared" })}>Look again</button>
-                <button type="button" class="secondary" onClick={() => dispatch({ type: "goTo", page: "conversations" })}>Back</button>
+            <div class="do">
+                <button type="button" class="text-btn" onClick={() => post({ type: "listShared" })}>Look again</button>
+                <button type="button" class="text-btn" onClick={() => dispatch({ type: "goTo", page: "conversations" })}>Back</button>
             </div>
-            <ul class="conversations" aria-label="Shared conversations">
+            <ul class="plain conv-list" aria-label="Shared conversations">
                 {items.map((each) => (
                     <li key={each.conversationId}>
-                        <button type="button" class="plain" onClick={() => post({ type: "openShared", conversationId: each.conversationId })}>
+                        <button type="button" class="conv" onClick={() => post({ type: "openShared", conversationId: each.conversationId })}>
                             <strong>{visible(each.title) || "Untitled"}</strong>
-                            <span class="detail">{[visible(each.owner), each.messageCount === 1 ? "1 message" : `${each.messageCount.toLocaleString("en")} messages`, new Date(each.updatedAt ?? each.createdAt).toLocaleString(), ...(each.isHere ? ["here"] : []), ...(each.writer === undefined ? [] : [visible(describeWriter(each.writer))])].join(" · ")}</span>
+                            <span class="info">{[visible(each.owner), each.messageCount === 1 ? "1 message" : `${each.messageCount.toLocaleString("en")} messages`, new Date(each.updatedAt ?? each.createdAt).toLocaleString(), ...(each.isHere ? ["here"] : []), ...(each.writer === undefined ? [] : [visible(describeWriter(each.writer))])].join(" · ")}</span>
                         </button>
                     </li>
                 ))}
             </ul>
-            {items.length === 0 && <p class="state">The team shares no conversation yet.</p>}
+            {items.length === 0 && <p class="muted">The team shares no conversation yet.</p>}
         </section>
     );
 }

@@ -21,9 +21,9 @@ export function Markdown({ text }: { readonly text: string }) {
     }, [text, limit]);
     return (
         <>
-            <div class="markdown" ref={element} dir="auto" />
+            <div class="say markdown" ref={element} dir="auto" />
             {text.length > limit && (
-                <button type="button" class="secondary" onClick={() => setLimit(limit + SHOWN * 2)}>
+                <button type="button" class="text-btn" onClick={() => setLimit(limit + SHOWN * 2)}>
                     Show more ({(text.length - limit).toLocaleString("en")} characters)
                 </button>
             )}
@@ -64,13 +64,14 @@ export function GrowingMarkdown({ text }: { readonly text: string }) {
             root.firstElementChild?.remove();
         }
     }, [text]);
-    return <div class="markdown growing" ref={element} dir="auto" />;
+    return <div class="say markdown growing" ref={element} dir="auto" />;
 }
 
 function toElement(text: string): HTMLElement {
     const element = document.createElement("div");
     element.className = "block";
     element.append(renderMarkdown(text));
+    dress(element);
     for (const code of element.querySelectorAll<HTMLElement>(".code")) {
         if (!code.classList.contains("bounded")) {
             code.prepend(codeBar(code.dataset["language"] ?? ""));
@@ -81,19 +82,56 @@ function toElement(text: string): HTMLElement {
 
 /** The buttons of a block of code. One listener of the panel serves all of them, see `actions.ts`. */
 function codeBar(language: string): HTMLElement {
-    const bar = document.createElement("div");
-    bar.className = "code-bar";
+    const bar = document.createElement("header");
     const name = document.createElement("span");
+    name.className = "ellipsis";
     name.textContent = language;
-    bar.append(name);
-    for (const [action, label] of [["copy", "Copy"], ["insert", "Insert"], ["apply", "Apply"]] as const) {
+    const spring = document.createElement("span");
+    spring.className = "spring";
+    const buttons = document.createElement("span");
+    buttons.className = "acts";
+    for (const [action, label, icon] of [["copy", "Copy", "copy"], ["insert", "Insert", "insert"], ["apply", "Apply", "git-compare"]] as const) {
         const button = document.createElement("button");
         button.type = "button";
-        button.className = "small";
+        button.className = "icon";
         button.dataset["code"] = action;
-        button.textContent = label;
+        button.title = `${label} this code`;
         button.setAttribute("aria-label", `${label} this code`);
-        bar.append(button);
+        const glyph = document.createElement("i");
+        glyph.className = `codicon codicon-${icon}`;
+        glyph.setAttribute("aria-hidden", "true");
+        button.append(glyph);
+        buttons.append(button);
     }
+    bar.append(name, spring, buttons);
     return bar;
+}
+
+/** Lists of tasks are shown with their state, and tables scroll by themselves. */
+function dress(element: HTMLElement): void {
+    for (const item of element.querySelectorAll("li")) {
+        const first = item.firstChild instanceof HTMLParagraphElement ? item.firstChild.firstChild : item.firstChild;
+        const task = first instanceof Text ? /^\[([ xX])\]\s+/.exec(first.data) : null;
+        if (task === null || !(first instanceof Text)) {
+            continue;
+        }
+        const isDone = task[1] !== " ";
+        first.data = first.data.slice(task[0].length);
+        const glyph = document.createElement("i");
+        glyph.className = `codicon codicon-${isDone ? "pass-filled" : "circle-large-outline"}`;
+        glyph.setAttribute("role", "img");
+        glyph.setAttribute("aria-label", isDone ? "Done:" : "Open:");
+        first.before(glyph);
+        item.classList.add("task");
+        item.classList.toggle("done", isDone);
+    }
+    for (const table of element.querySelectorAll("table")) {
+        const around = document.createElement("div");
+        around.className = "scroll-x";
+        around.tabIndex = 0;
+        around.setAttribute("role", "region");
+        around.setAttribute("aria-label", "Table");
+        table.replaceWith(around);
+        around.append(table);
+    }
 }

@@ -1,17 +1,75 @@
-/** How full the model's window is, above the composer. */
+/** How full the model's window is: the strip under the header shows it, the ring in the composer is its control. */
+import { useEffect, useRef, useState } from "preact/hooks";
+
 import type { ContextUsage } from "../protocol.gen";
-import { describeShare, shares } from "./bar";
+import { COMPOSER } from "../texts";
+import { describeShare, nameOf, shares, type Share } from "./bar";
+import { short } from "./figures";
 import { useEnds } from "./post";
 
-export function WindowBar({ usage }: { readonly usage: ContextUsage }) {
-    const { post } = useEnds();
+/** The class of a kind's color. */
+const CLASSES: Readonly<Record<string, string>> = { pins: "k-rules", injections: "k-recalled", overhead: "k-tools" };
+const classOf = (share: Share) => CLASSES[share.kind] ?? `k-${share.kind}`;
+
+export function Strip({ usage }: { readonly usage: ContextUsage }) {
     const all = shares(usage);
     return (
-        <button type="button" class={`window-bar ${usage.severity}`} onClick={() => post({ type: "explain" })} aria-label={`Context ${usage.compact}. Explain`} title={all.map(describeShare).join("\n")} data-testid="window-bar" data-severity={usage.severity}>
-            <span class="bar" aria-hidden="true">
-                {all.map((share) => <span key={share.kind} class={`share kind-${share.kind}`} style={{ flexGrow: share.percent }} title={describeShare(share)} />)}
-            </span>
-            <span class="compact">{usage.compact}</span>
-        </button>
+        <div class="strip" role="img" aria-label={`Context ${usage.compact}`} title={all.map(describeShare).join("\n")}>
+            {all.map((share) => <span key={share.kind} class={`fill ${classOf(share)}`} style={{ flexGrow: share.percent }} />)}
+        </div>
+    );
+}
+
+const RADIUS = 6;
+const ROUND = 2 * Math.PI * RADIUS;
+
+export function Ring({ usage }: { readonly usage: ContextUsage }) {
+    const { post } = useEnds();
+    const [isOpen, setOpen] = useState(false);
+    const card = useRef<HTMLDivElement>(null);
+    const percent = Math.round(usage.percentage);
+    useEffect(() => {
+        if (!isOpen) {
+            return;
+        }
+        card.current?.querySelector("button")?.focus();
+        const close = (event: Event) => {
+            const isInside = event.target instanceof Node && card.current?.parentElement?.contains(event.target) === true;
+            if (event instanceof KeyboardEvent ? event.key === "Escape" : !isInside) {
+                setOpen(false);
+            }
+        };
+        document.addEventListener("keydown", close);
+        document.addEventListener("pointerdown", close);
+        return () => {
+            document.removeEventListener("keydown", close);
+            document.removeEventListener("pointerdown", close);
+        };
+    }, [isOpen]);
+    const does = (type: "explain" | "summarize") => () => {
+        setOpen(false);
+        post({ type });
+    };
+    return (
+        <span class="ring-place">
+            <button type="button" class={`ring ${usage.severity}${isOpen ? " is-on" : ""}`} aria-haspopup="dialog" aria-expanded={isOpen} aria-label={`Context ${usage.compact}`} title={`${COMPOSER.seesWhat}: ${usage.compact}`} onClick={() => setOpen(!isOpen)} data-testid="window-bar" data-severity={usage.severity}>
+                <svg viewBox="0 0 16 16" aria-hidden="true">
+                    <circle class="track" cx="8" cy="8" r={RADIUS} />
+                    <circle class="arc" cx="8" cy="8" r={RADIUS} stroke-dasharray={`${(ROUND * Math.min(100, percent)) / 100} ${ROUND}`} />
+                </svg>
+                {percent}%<span class="sr compact">{usage.compact}</span>
+            </button>
+            {isOpen && (
+                <div class="pop small" role="dialog" aria-label="Context" ref={card}>
+                    <div class="figure"><b>{short(usage.usedTokens)}</b> <span class="muted">{COMPOSER.of} {short(usage.budgetTokens)} {COMPOSER.tokens} · {percent}%</span></div>
+                    <ul class="plain legend">
+                        {shares(usage).map((share) => <li key={share.kind}><span class={`swatch fill ${classOf(share)}`} /><span>{nameOf(share.kind)}</span><span class="num">{short(share.tokens)}</span><span class="num" /></li>)}
+                    </ul>
+                    <p class="muted">{COMPOSER.summarizedAt}</p>
+                    <button type="button" class="text-btn" onClick={does("explain")} data-testid="sees-what">{COMPOSER.seesWhat}</button>
+                    <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>
+                </div>
+            )}
+        </span>
     );
 }

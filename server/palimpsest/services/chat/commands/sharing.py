@@ -105,7 +105,7 @@ async def unshare(scope: Scope, argument: str) -> Reply:
     what, _, choice = argument.partition(" ")
     if what == fact_sharing.WHAT:
         return await fact_sharing.unshare(scope, choice.strip())
-    if argument:
+    if argument not in ("", "yes"):
         raise InvalidRequest(f"{argument!r} is not understood. Type /unshare, or /unshare facts.")
     await publication.unshare(scope.session.folder.sharing.require(), scope.conversation_id)
     return Reply("The hub does not have this conversation any more. Others keep what they have taken in.")
@@ -120,14 +120,20 @@ async def shared(scope: Scope, argument: str) -> Reply:
             return Reply(f"The team {plain(team.name)} shares no conversation yet.")
         names = {each.id: each.name for each in await publication.readers(sharing, team.id)}
         rows = [
-            (each.id[:8], plain(each.title) or "untitled", plain(names.get(each.owner, "")), f"{each.n_messages}")
-            for each in offered
+            (
+                *(f"{number}", each.id[:8], plain(each.title) or "untitled", plain(names.get(each.owner, ""))),
+                f"{each.n_messages}",
+            )
+            for number, each in enumerate(offered, 1)
         ]
-        listed = table(("Id", "Title", "Shared by", "Messages"), rows)
-        return Reply(f"{listed}\n\nType `/shared ID` to open one.")
-    found = [each for each in offered if each.id.startswith(argument)]
+        listed = table(("N", "Id", "Title", "Shared by", "Messages"), rows)
+        return Reply(f"{listed}\n\nType `/shared N`, or `/shared ID`, to open one.")
+    if argument.isdecimal() and 0 < int(argument) <= len(offered):
+        found = [offered[int(argument) - 1]]
+    else:
+        found = [each for each in offered if each.id.startswith(argument)]
     if len(found) != 1:
-        what = "No conversation has an id that begins so" if not found else "Several ids begin so"
+        what = "No conversation has that number, or an id that begins so" if not found else "Several ids begin so"
         raise InvalidRequest(f"{what}: {argument!r}. Type /shared for the list.")
     opened = await publication.open_shared(sharing, team.id, ConversationId(found[0].id))
     return Reply(f"The chat continues in {plain(found[0].title) or 'the conversation'}.", opened)

@@ -69,7 +69,7 @@ COMMANDS: Final = (
         "[facts]",
         "Take this conversation out of the hub, or share no more facts. Others keep what they have.",
     ),
-    SlashCommand(CommandName.SHARED, "[ID]", "List the conversations of your team, or open one."),
+    SlashCommand(CommandName.SHARED, "[N]", "List the conversations of your team, or open one."),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),
     SlashCommand(CommandName.HELP, "", "List the commands."),
 )

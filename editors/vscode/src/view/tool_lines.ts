@@ -1,0 +1,76 @@
+/** What a line about a tool's call says: what was done, to what, and what came of it. */
+import { TOOLS } from "../texts";
+import { visible } from "./visible";
+
+export interface ToolLook {
+    readonly icon: string;
+    readonly running: string;
+    readonly done: string;
+}
+
+/** A tool of the editor or of an MCP server. */
+const OTHER: ToolLook = { icon: "tools", running: TOOLS.using, done: TOOLS.used };
+
+const LOOKS: Readonly<Record<string, ToolLook>> = {
+    read_file: { icon: "eye", running: TOOLS.reading, done: TOOLS.read },
+    list_files: { icon: "list-tree", running: TOOLS.listing, done: TOOLS.listed },
+    search_files: { icon: "search", running: TOOLS.searching, done: TOOLS.searched },
+    propose_edit: { icon: "edit", running: TOOLS.wantsToChange, done: TOOLS.changed },
+    run_command: { icon: "terminal", running: TOOLS.running, done: TOOLS.ran },
+    recall: { icon: "history", running: TOOLS.recalling, done: TOOLS.recalled },
+    tool_output: { icon: "history", running: TOOLS.recalling, done: TOOLS.recalled },
+    facts: { icon: "bookmark", running: TOOLS.lookingUpFacts, done: TOOLS.lookedUpFacts },
+};
+
+export function lookOf(name: string): ToolLook {
+    return LOOKS[name] ?? OTHER;
+}
+
+/** The file or the words that the call is about. `isCode`: a command. */
+export interface Target {
+    readonly text: string;
+    readonly folder: string;
+    readonly isCode: boolean;
+}
+
+const WORDS = ["query", "pattern", "text", "name", "url"] as const;
+const LONGEST = 200;
+
+export function targetOf(name: string, json: string): Target {
+    const values = argumentsOf(json);
+    const said = (key: string) => (typeof values[key] === "string" ? visible(values[key]).replaceAll(/\s+/g, " ").slice(0, LONGEST) : "");
+    const path = said("path");
+    if (path !== "") {
+        const cut = path.lastIndexOf("/");
+        return { text: path.slice(cut + 1) || path, folder: cut > 0 ? path.slice(0, cut) : "", isCode: false };
+    }
+    const command = values["command"] ?? values["argv"];
+    if (command !== undefined) {
+        const words = Array.isArray(command) ? command.filter((each) => typeof each === "string").join(" ") : said("command");
+        return { text: visible(words).slice(0, LONGEST), folder: "", isCode: true };
+    }
+    const words = WORDS.map(said).find((each) => each !== "");
+    if (words !== undefined) {
+        return { text: `“${words}”`, folder: "", isCode: false };
+    }
+    return { text: LOOKS[name] === undefined ? visible(name) : "", folder: "", isCode: false };
+}
+
+function argumentsOf(json: string): Record<string, unknown> {
+    try {
+        const value: unknown = JSON.parse(json);
+        return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+    } catch {
+        return {}; // they are still coming, or no JSON
+    }
+}
+
+/** What came of it, in a few words. */
+export function outcomeOf(result: string): string {
+    const code = /^(?:exit code|exited with)[: ]+(\d+)/im.exec(result)?.[1];
+    if (code !== undefined && code !== "0") {
+        return `${TOOLS.exitCode} ${code}`;
+    }
+    const n = result === "" ? 0 : result.split("\n").length;
+    return n === 0 ? "" : n === 1 ? TOOLS.oneLine : `${n.toLocaleString("en")} ${TOOLS.lines}`;
+}
