@@ -158,11 +158,11 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> None:
             growth = figures.growth_mib(conversation.state.n_messages) if number % 100 == 0 else None
             if number in (10, 100, 1_000, 10_000, n_turns):
                 print(_line(number, conversation, figures, growth), flush=True)
-        summaries = await conversation.store.read(summary_tree.read, conversation.state.id)
-        deepest = max((summary.level for summary in summaries), default=0)
-        print(f"{len(summaries)} summaries written, the highest of level {deepest}")
-        print(f"a whole turn, of the last tenth: {_times(figures.turns_ms)}")
         growth = figures.growth_mib(conversation.state.n_messages)
+        nodes = await conversation.store.read(summary_tree.nodes, conversation.state.id)
+        deepest = max((node.level for node in nodes.values()), default=0)
+        print(f"{len(nodes)} summaries written, the highest of level {deepest}")
+        print(f"a whole turn, of the last tenth: {_times(figures.turns_ms)}")
         if growth is not None:
             print(f"memory: {growth:.1f} MiB for 10,000 messages (aim {AIM_MIB:.0f}), {memory_mib():.0f} MiB in all")
         if tracemalloc.is_tracing():

@@ -83,7 +83,7 @@ def readers_version() -> str:
     return f"{_FORMS_VERSION}.{features.FEATURES_VERSION}.{judgment.version()}"
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def _as_rule(text: str) -> Rule:
     return _best([Reading.of(text, forms) for forms in languages_of(text)], in_task=False)[1].rule(0)
 

@@ -89,7 +89,7 @@ def share_a_word(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return any(is_alike(stem, other) for stem in some for other in others)
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def _pieces(stems: tuple[str, ...]) -> frozenset[str]:
     """Pieces of stems. Two stems that are alike have one in common; this spares comparing all with all."""
     return frozenset(stem[at : at + _LONG_STEM] for stem in stems for at in range(max(1, len(stem) - _LONG_STEM + 1)))

@@ -22,7 +22,7 @@ from palimpsest.domain.context.rules.weight_table import WeightTable
 
 SCALE: Final = 100
 """Weights are whole hundredths."""
-_PAIRS_REMEMBERED: Final = 16_384
+_PAIRS_REMEMBERED: Final = 2_048
 _KNOWN_SHARE: Final = 0.34
 """Share of the words of a sentence."""
 _FOLDER: Final = importlib.resources.files("palimpsest.domain.context.rules") / "weights"
@@ -94,7 +94,7 @@ def known_share(text: str, forms: Forms) -> float:
     return sum(word in weights for word in words) / max(1, len(words))
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def language_of(text: str) -> Forms:
     """The language whose model knows most words of a text, among those that its small words allow."""
     languages = languages_of(text)

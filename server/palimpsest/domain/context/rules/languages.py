@@ -54,7 +54,7 @@ def without_courtesy(text: str) -> str:
     return _COURTESY.sub("", text) or text
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def languages_of(text: str) -> tuple[Forms, ...]:
     """The languages that share the most small words and letters with a sentence, English first.
 
@@ -70,7 +70,7 @@ def languages_of(text: str) -> tuple[Forms, ...]:
     return tuple(forms for n, forms in hits if n == most)
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def stems(text: str, forms: Forms) -> tuple[str, ...]:
     """Stems of the words that say what a text is about, in the order of the text, each once."""
     found = _pieces(text, forms) if forms is CHINESE else _content_words(text, forms)

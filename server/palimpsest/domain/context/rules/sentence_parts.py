@@ -67,14 +67,14 @@ def _is_scope_alone(text: str) -> bool:
     return any(forms.scope_alone.fullmatch(past_lead_in(text, forms)) for forms in languages_of(text))
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def subject_words(text: str) -> tuple[str, ...]:
     """Stems of the words that say what a text is about, in the order of the text, each once."""
     forms = languages_of(text)[0]
     return stems(lead_in_stripped(plain(text), forms), forms)
 
 
-@functools.lru_cache(maxsize=4_096)
+@functools.lru_cache(maxsize=1_024)
 def normal_form(text: str) -> tuple[str, ...]:
     """The words without lead-ins and scope: the same for a rule and its repetition."""
     forms = languages_of(text)[0]
