@@ -419,3 +419,18 @@ async def test_what_the_user_rules_is_learned_and_found_again(tmp_path: Path, fo
         (fact,) = (await client.result("palimpsest/facts/search", {"query": "rounding"}))["facts"]
         assert fact["factType"] == "constraint"
         assert fact["quote"] in "Never round prices before the last step of a calculation."
+
+
+async def test_a_list_says_what_changed_on_disk_also_while_the_editor_lags_behind(tmp_path: Path, folder: Path) -> None:
+    async with connected_here(**home(tmp_path)) as client:
+        session = await opened(client, folder, PULLS)
+        params = {"content": "Tax is 19 %.", "fileUri": session.uri, "startLine": 2}
+        await client.result("palimpsest/facts/pin", params)
+        session.open(SOURCE)
+        session.path.write_text(SOURCE.replace("0.19", "0.20"))
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": session.uri, "type": 2}]})
+        async with asyncio.timeout(WAIT_S):
+            while not (found := await client.result("palimpsest/facts/list", {"stale": True}))["facts"]:
+                await client.notification("palimpsest/didChangeFacts")
+        (source,) = found["facts"][0]["sources"]
+        assert (source["was"], source["now"], source["nowLine"]) == ("RATE = 0.19", "RATE = 0.20", 2)

@@ -212,8 +212,10 @@ export const SCENES = [
         title: "conversations by day",
         prepare: async (window) => {
             await window.panel.getByTestId("new-conversation").click();
+            await window.panel.locator('[data-testid^="message-"]').first().waitFor({ state: "detached" });
             await ask(window, "Why do invoices differ by a cent?");
             await window.panel.getByTestId("new-conversation").click();
+            await window.panel.getByTestId("message-1").waitFor({ state: "detached" });
             await ask(window, "How is the database migrated?");
             await window.composer.fill("Compare these with the invoices of last year");
             await window.panel.getByTestId("list").click();
@@ -248,6 +250,7 @@ export const SCENES = [
             await window.panel.getByRole("button", { name: "Cancel" }).click();
             await back(window);
             await window.panel.getByTestId("new-conversation").click();
+            await window.panel.getByTestId("message-1").waitFor({ state: "detached" });
             await window.send("list 30000");
             await window.streaming(200);
         },

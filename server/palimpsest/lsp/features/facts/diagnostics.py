@@ -107,7 +107,7 @@ async def placed_facts(ls: PalimpsestServer, uri: str) -> list[PlacedFact]:
         return []
     facts = session.folder.facts
     document = open_document(ls.workspace, uri)
-    return await _in_text(facts, path, document.source) if document is not None else await _on_disk(facts, path)
+    return await _in_text(facts, path, document.source) if document is not None else await placed_on_disk(facts, path)
 
 
 async def _in_text(facts: FolderFacts, path: str, text: str) -> list[PlacedFact]:
@@ -122,8 +122,9 @@ def _placed(fact: StoredFact, now: PlaceNow, text: str) -> PlacedFact:
     return PlacedFact(fact, now.state, now.span or now.link.span, change_of(now, text))
 
 
-async def _on_disk(facts: FolderFacts, path: str) -> list[PlacedFact]:
-    """By the stored states: the file may have changed since, which another check will find."""
+async def placed_on_disk(facts: FolderFacts, path: str) -> list[PlacedFact]:
+    """The facts that depend on the file, by their stored states: the file may have changed since, which another check
+    will find."""
     found = await _facts_on(facts, path)
     changes: dict[tuple[FactId, Span | None], LineChange] = {}
     if any(path in fact.stale_sources for fact in found):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, FactType, Place, SourceState, Span, StoredFact
 from palimpsest.domain.facts.staleness.line_change import LineChange
-from palimpsest.lsp.features.facts.diagnostics import PlacedFact, placed_facts
+from palimpsest.lsp.features.facts.diagnostics import placed_on_disk
 from palimpsest.lsp.places import file_uri, folder_uri, path_below
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
@@ -115,29 +115,21 @@ async def changed_params(ls: PalimpsestServer, session: FolderSession) -> FactsC
 
 async def _result(ls: PalimpsestServer, session: FolderSession, found: list[StoredFact]) -> FactsResult:
     counts = await session.folder.facts.keeper.counts()
-    changes = await _changes(ls, session, found)
+    changes = await _changes(session, found)
     return FactsResult([to_info(ls, session, fact, changes) for fact in found], counts.n_open, counts.n_stale)
 
 
-Changes = Mapping[tuple[FactId, str], Sequence[PlacedFact]]
-"""The stale places of facts that tell what has changed there, by fact and path."""
+Changes = Mapping[tuple[FactId, str, Span | None], LineChange]
+"""What has changed at stale places, by fact, path and lines. A source's condition is that on disk, and so is this."""
 
 
-async def _changes(ls: PalimpsestServer, session: FolderSession, found: Iterable[StoredFact]) -> Changes:
-    changes: dict[tuple[FactId, str], list[PlacedFact]] = {}
-    for path in sorted({path for fact in found for path in fact.stale_sources}):
-        for placed in await placed_facts(ls, file_uri(ls, session, path)):
-            if placed.change is not None:
-                changes.setdefault((placed.fact.id, path), []).append(placed)
-    return changes
-
-
-def _change_at(source: SourceState, placed: Sequence[PlacedFact]) -> LineChange | None:
-    """The change at a stale place; that of the fact's only place in the file where the lines have moved since."""
-    if not source.state.is_stale:
-        return None
-    at = [each for each in placed if each.span == source.place.span] or (placed if len(placed) == 1 else [])
-    return at[0].change if at else None
+async def _changes(session: FolderSession, found: Iterable[StoredFact]) -> Changes:
+    return {
+        (placed.fact.id, path, placed.span): placed.change
+        for path in sorted({path for fact in found for path in fact.stale_sources})
+        for placed in await placed_on_disk(session.folder.facts, path)
+        if placed.change is not None
+    }
 
 
 def _to_source(
@@ -167,7 +159,7 @@ def to_info(
         content=fact.fact.content,
         entities=list(fact.fact.entities),
         sources=[
-            _to_source(ls, session, each, _change_at(each, changes.get((fact.id, each.place.path), ())))
+            _to_source(ls, session, each, changes.get((fact.id, each.place.path, each.place.span)))
             for each in fact.sources
         ],
         is_stale=fact.is_stale,
