@@ -23,7 +23,7 @@ WARNING: Final = "This line was `RATE = 0.19` and is now `RATE = 0.2`."
 QUESTION: Final = "Where does it grow?"
 ANSWER: Final = "It grows here."
 BEGIN: Final = "Begin a conversation here"
-MARK: Final = f"Mark as still true: {FACT}"
+MARK: Final = "Mark as still true"
 MARKER: Final = "<!-- palimpsest-input"
 WAIT_S: Final = 60
 _POLL_S: Final = 0.1

@@ -75,7 +75,7 @@ test("an edit of the lines is a warning in the editor and in Problems, a lens, a
 test("\"Mark as still true\" takes the warning away", async () => {
     await goTo(6);
     await window.page.keyboard.press("Control+.");
-    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Mark as still true:" });
+    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Mark as still true" });
     await action.waitFor();
     await window.shot("facts-quick-fix");
     await window.page.keyboard.press("Enter");

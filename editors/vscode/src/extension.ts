@@ -5,6 +5,7 @@ import { ChatController } from "./chat/controller";
 import { ChatPanel } from "./chat/panel";
 import { VscodeDesk } from "./chat/vscode_desk";
 import { Lenses } from "./facts/lenses";
+import { StaleNotice } from "./facts/stale_notice";
 import { FactsTree } from "./facts/tree";
 import { describeMovedApart } from "./hub";
 import type { FromView } from "./messages";
@@ -41,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
             });
             client.onNotification(p.DidChangeFactsNotification.method, (params: p.FactsChangedParams) => {
                 void controller.factsChanged(params);
+                void staleNotice.factsChanged(params).catch(() => undefined);
                 facts.refresh();
                 lenses.factsChanged(client);
             });
@@ -77,6 +79,9 @@ export function activate(context: vscode.ExtensionContext): void {
     );
     const facts = new FactsTree(life);
     const lenses = new Lenses();
+    const staleNotice = new StaleNotice(life, () => panel.isVisible, async () => {
+        await vscode.commands.executeCommand("palimpsest.showFacts");
+    });
     const setup = new Setup(life, keys, () => models.refresh());
     // The list that was open took the focus.
     const backInPanel = async <T>(work: Promise<T>): Promise<T> => work.finally(() => panel.reveal());

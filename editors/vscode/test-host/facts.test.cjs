@@ -42,7 +42,7 @@ suite("facts", () => {
         const offered = async (kind) => (await vscode.commands.executeCommand("vscode.executeCodeActionProvider", document.uri, range, kind))
             .filter(({ command }) => command?.command.startsWith("palimpsest."));
         const titles = (await offered()).map((each) => each.title);
-        for (const what of ["Mark as still true", "Rewrite from the file", "Forget this fact"]) {
+        for (const what of ["Mark as still true", "Update from file", "Forget fact"]) {
             assert.ok(titles.some((each) => each.startsWith(what)), titles.join());
         }
         // What is carried out with all other quick fixes removes nothing.

@@ -13,7 +13,7 @@ function fact(id: number, more: Partial<FactInfo> = {}): FactInfo {
 test("stale facts come first, then files by name, then what is of no file", () => {
     const other = { ...SOURCE, path: "b.py" };
     const groups = group([fact(1, { sources: [] }), fact(2, { sources: [other] }), fact(3), fact(4, { isStale: true, sources: [other] })]);
-    expect(groups.map((each) => [each.title, each.facts.map((one) => one.id)])).toEqual([["Stale", [4]], ["a.py", [3]], ["b.py", [2]], ["Without a file", [1]]]);
+    expect(groups.map((each) => [each.title, each.facts.map((one) => one.id)])).toEqual([["To check", [4]], ["a.py", [3]], ["b.py", [2]], ["About the whole folder", [1]]]);
 });
 
 test("within a file facts stand by their type, then by their words", () => {

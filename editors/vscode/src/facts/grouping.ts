@@ -1,22 +1,29 @@
 /** Facts as the tree shows them. */
 import type { FactInfo, FactSource } from "../protocol.gen";
+import { FACTS } from "../texts";
 
 export interface Group {
     readonly title: string;
     readonly facts: readonly FactInfo[];
 }
 
-/** Stale ones in a group of their own, in front; the others by their first file, those of no file last. By type within. */
-export function group(facts: readonly FactInfo[]): Group[] {
-    const byType = (a: FactInfo, b: FactInfo) => a.factType.localeCompare(b.factType) || a.content.localeCompare(b.content);
-    const stale = facts.filter((each) => each.isStale).sort(byType);
+const byType = (a: FactInfo, b: FactInfo) => a.factType.localeCompare(b.factType) || a.content.localeCompare(b.content);
+
+/** By their first file, those of no file last; by type within. */
+export function byFile(facts: readonly FactInfo[]): Group[] {
     const files = new Map<string, FactInfo[]>();
-    for (const each of facts.filter((one) => !one.isStale)) {
+    for (const each of facts) {
         const file = each.sources[0]?.path ?? "";
         files.set(file, [...(files.get(file) ?? []), each]);
     }
-    const groups = [...files].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b))).map(([file, those]) => ({ title: file === "" ? "Without a file" : file, facts: those.sort(byType) }));
-    return stale.length === 0 ? groups : [{ title: "Stale", facts: stale }, ...groups];
+    return [...files].sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a.localeCompare(b))).map(([file, those]) => ({ title: file === "" ? FACTS.wholeFolder : file, facts: those.sort(byType) }));
+}
+
+/** Stale ones in a group of their own, in front. */
+export function group(facts: readonly FactInfo[]): Group[] {
+    const stale = facts.filter((each) => each.isStale).sort(byType);
+    const groups = byFile(facts.filter((each) => !each.isStale));
+    return stale.length === 0 ? groups : [{ title: FACTS.toCheck, facts: stale }, ...groups];
 }
 
 const CONDITIONS = { fresh: "", moved: "has moved", changed: "has changed", missing: "is gone" } as const;

@@ -5,6 +5,7 @@ import { ResponseError } from "vscode-languageserver-protocol";
 import type { ChatController } from "../chat/controller";
 import type { ChatPanel } from "../chat/panel";
 import type { ApprovalRequestParams, ApprovalRequestResult } from "../protocol.gen";
+import { TOASTS } from "./texts";
 
 const SERVER_CANCELLED = -32802;
 
@@ -16,7 +17,7 @@ export async function askApproval(params: ApprovalRequestParams, token: vscode.C
     });
     const answered = controller.ask(params, withdrawn);
     if (!panel.isVisible) {
-        void vscode.window.showInformationMessage(`Palimpsest asks: ${params.title}`, "Look at it").then((choice) => (choice === undefined ? undefined : panel.reveal()));
+        void vscode.window.showInformationMessage(TOASTS.asks(params.title), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
     }
     const answer = await answered;
     return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, "The question was answered elsewhere.") : { answer };

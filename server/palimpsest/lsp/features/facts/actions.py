@@ -28,15 +28,15 @@ _ASK: Final = "palimpsest.fact.ask"
 _FORGET: Final = "palimpsest.fact.forget"
 _TITLES: Final = {
     _VERIFY: "Mark as still true",
-    "palimpsest.fact.update": "Rewrite from the file",
-    "palimpsest.fact.pin": "Mark as still true and pin",
-    _ASK: "Ask in a chat whether it is still true",
-    _FORGET: "Forget this fact",
+    "palimpsest.fact.update": "Update from file",
+    "palimpsest.fact.pin": "Pin fact",
+    _ASK: "Ask about this",
+    _FORGET: "Forget fact",
 }
 _RESTORE: Final = "palimpsest.fact.restore"
 _RESTORE_TITLE: Final = "Restore the forgotten fact"
 SHOW: Final = "palimpsest.facts.show"
-_SHORT: Final = 60
+_SHORT: Final = 40
 """The number of characters of a fact in a title."""
 
 
@@ -58,7 +58,8 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
         for placed in await placed_facts(ls, uri)
         if (first <= placed.line <= last) or (placed.state.is_stale is False and placed.covers(first))
     }
-    found = [action for placed in meant.values() for action in _actions(folder, placed, params.context)]
+    is_alone = len(meant) == 1
+    found = [action for placed in meant.values() for action in _actions(folder, placed, params.context, is_alone)]
     preferred = next((each for each in found if each.kind == lsp.CodeActionKind.QuickFix), None)
     if preferred is not None:
         preferred.is_preferred = True
@@ -69,10 +70,12 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
     return found
 
 
-def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) -> list[lsp.CodeAction]:
+def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext, is_alone: bool) -> list[lsp.CodeAction]:
+    """`is_alone`: the only fact at the place, which no title needs to name."""
     fact = placed.fact
+    named = None if is_alone else fact.fact.content
     names = list(_TITLES) if placed.state.is_stale else [_ASK, _FORGET]
-    found = [_action(name, _TITLES[name], folder, fact.id, fact.fact.content) for name in names]
+    found = [_action(name, _TITLES[name], folder, fact.id, named) for name in names]
     about = [
         each
         for each in context.diagnostics
@@ -83,13 +86,14 @@ def _actions(folder: str, placed: PlacedFact, context: lsp.CodeActionContext) ->
     return found
 
 
-def _action(name: str, title: str, folder: str, fact_id: FactId, content: str) -> lsp.CodeAction:
+def _action(name: str, title: str, folder: str, fact_id: FactId, content: str | None) -> lsp.CodeAction:
     command = lsp.Command(title, name, arguments=[{"folderUri": folder, "factId": fact_id}])
     kind = lsp.CodeActionKind.QuickFix if name == _VERIFY else name
-    return lsp.CodeAction(f"{title}: {_cut(content)}", kind, command=command)
+    return lsp.CodeAction(title if content is None else f"{title}: {_cut(content)}", kind, command=command)
 
 
 def _cut(content: str) -> str:
+    content = content.replace("`", "")
     return content if len(content) <= _SHORT else f"{content[: _SHORT - 1]}…"
 
 
@@ -137,7 +141,9 @@ async def code_lens(ls: PalimpsestServer, params: lsp.CodeLensParams) -> list[ls
 def _lens(placed: list[PlacedFact]) -> str:
     n_stale = sum(each.state.is_stale for each in placed)
     facts = counted(len(placed), "fact")
-    return f"{facts}, {n_stale} to look at" if n_stale else facts
+    if not n_stale:
+        return facts
+    return f"{facts} may be out of date" if n_stale == len(placed) else f"{facts}, {n_stale} may be out of date"
 
 
 # --------------------------------------------------------------------------------------------------------- the document
