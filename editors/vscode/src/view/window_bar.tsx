@@ -52,12 +52,12 @@ export function Ring({ usage }: { readonly usage: ContextUsage }) {
     };
     return (
         <span class="ring-place">
-            <button type="button" class={`ring ${usage.severity}${isOpen ? " is-on" : ""}`} aria-haspopup="dialog" aria-expanded={isOpen} aria-label={`Context ${usage.compact}`} title={`${COMPOSER.seesWhat}: ${usage.compact}`} onClick={() => setOpen(!isOpen)} data-testid="window-bar" data-severity={usage.severity}>
+            <button type="button" class={`ring ${usage.severity}${isOpen ? " is-on" : ""}`} aria-haspopup="dialog" aria-expanded={isOpen} title={`${COMPOSER.seesWhat}: ${usage.compact}`} onClick={() => setOpen(!isOpen)} data-testid="window-bar" data-severity={usage.severity}>
                 <svg viewBox="0 0 16 16" aria-hidden="true">
                     <circle class="track" cx="8" cy="8" r={RADIUS} />
                     <circle class="arc" cx="8" cy="8" r={RADIUS} stroke-dasharray={`${(ROUND * Math.min(100, percent)) / 100} ${ROUND}`} />
                 </svg>
-                {percent}%<span class="sr compact">{usage.compact}</span>
+                <span class="sr">Context </span>{percent}%<span class="sr">, </span><span class="sr compact">{usage.compact}</span>
             </button>
             {isOpen && (
                 <div class="pop small" role="dialog" aria-label="Context" ref={card}>
