@@ -30,7 +30,8 @@ export const fromView = v.variant("type", [
     says("search", { query: line }),
     says("open", { conversationId: id, messageId: v.exactOptional(number) }),
     says("newConversation", {}),
-    says("rename", { conversationId: id }),
+    /** Without a title the host asks for one. */
+    says("rename", { conversationId: id, title: v.exactOptional(line) }),
     says("fork", { messageId: v.exactOptional(number) }),
     says("archive", { conversationId: id, isArchived: v.boolean() }),
     says("read", { conversationId: id, start: number }),
@@ -49,6 +50,10 @@ export const fromView = v.variant("type", [
     says("insert", { text }),
     says("apply", { text, path: v.exactOptional(line) }),
     says("openLink", { href: line }),
+    /** A path of a workspace folder, as an answer names it. `line`: counted from 0. */
+    says("openPath", { path: line, line: v.exactOptional(number) }),
+    /** Puts a command into a terminal, without running it. */
+    says("toTerminal", { text }),
     says("approve", { id, answer: v.picklist(["once", "always", "deny", "never"]) }),
     says("recover", { turnId: id, action: v.picklist(["continue", "keep", "discard", "retry"]), asDraft: v.exactOptional(v.boolean()) }),
     says("explain", {}),

@@ -208,3 +208,8 @@ export const ENDINGS = {
     discard: "Discard the answer",
     discardAndEdit: "Discard, and edit my message",
 } as const;
+
+/** A button of shell code. */
+export const RUN_CODE = "Put this into a terminal";
+
+export const TITLE_NAME = "Title of the conversation";

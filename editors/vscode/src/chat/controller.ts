@@ -177,7 +177,7 @@ export class ChatController {
                 this.conversation.close(this.desk.newDraft);
                 return this.tell({ type: "focus" });
             case "rename":
-                return this.rename(message.conversationId);
+                return this.rename(message.conversationId, message.title);
             case "archive":
                 await this.server.request(p.ConversationArchiveRequest, { conversationId: message.conversationId, isArchived: message.isArchived });
                 return this.list();
@@ -230,6 +230,10 @@ export class ChatController {
                 return this.desk.insert(message.text);
             case "apply":
                 return this.desk.apply(message.text, message.path);
+            case "openPath":
+                return this.desk.openPath(message.path, message.line);
+            case "toTerminal":
+                return this.desk.toTerminal(message.text);
             case "openLink":
                 return this.desk.openLink(message.href);
             case "approve":
@@ -286,9 +290,9 @@ export class ChatController {
         this.tell({ type: "conversations", items: (await this.server.request(p.ConversationListRequest, {})).conversations });
     }
 
-    private async rename(conversationId: string): Promise<void> {
-        const known = (await this.server.request(p.ConversationListRequest, {})).conversations.find((each) => each.conversationId === conversationId);
-        const title = await this.desk.input("Name of the conversation", known?.title ?? "");
+    private async rename(conversationId: string, given: string | undefined): Promise<void> {
+        const known = given ?? (await this.server.request(p.ConversationListRequest, {})).conversations.find((each) => each.conversationId === conversationId)?.title;
+        const title = given ?? (await this.desk.input("Name of the conversation", known ?? ""));
         if (title !== undefined) {
             this.tell({ type: "conversation", conversation: await this.server.request(p.ConversationRenameRequest, { conversationId, title }) });
         }

@@ -10,6 +10,10 @@ export interface Desk {
     openLink(href: string): Promise<void>;
     /** Opens a file of the workspace, at a line counted from 0 where one is named. */
     openPlace(uri: string, line: number | undefined): Promise<void>;
+    /** Opens a file by its path in a workspace folder, at a line counted from 0 where one is named. */
+    openPath(path: string, line: number | undefined): Promise<void>;
+    /** Puts a command into a terminal; the user runs it. */
+    toTerminal(text: string): Promise<void>;
     /** Asks for a fact about what is selected in the editor, and keeps it. */
     addFact(): Promise<void>;
     /** The workspace folders. */

@@ -110,6 +110,29 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         await vscode.window.showTextDocument(uri, { preview: true, ...selection });
     }
 
+    async openPath(path: string, line: number | undefined): Promise<void> {
+        const uri = await findInWorkspace(path);
+        if (uri === undefined) {
+            throw new Error(`There is no file ${path} in this folder.`);
+        }
+        await this.openPlace(uri.toString(), line);
+    }
+
+    async toTerminal(text: string): Promise<void> {
+        const command = text.trim();
+        // A shell may run each line as it comes.
+        if (/[\n\r]/.test(command) && !(await confirm("This has several lines. A terminal may run them at once. Go on?", "Go on"))) {
+            return;
+        }
+        // eslint-disable-next-line no-control-regex
+        if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(command)) {
+            throw new Error("This has characters that control a terminal. Nothing was put there.");
+        }
+        const terminal = vscode.window.activeTerminal ?? vscode.window.createTerminal();
+        terminal.show();
+        terminal.sendText(command, false);
+    }
+
     async addFact(): Promise<void> {
         await vscode.commands.executeCommand("palimpsest.pinFact");
     }

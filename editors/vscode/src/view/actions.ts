@@ -13,7 +13,7 @@ export function listen(root: HTMLElement, post: (message: FromView) => void): vo
         }
     });
     root.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" && event.target instanceof Element && event.target.matches("a.link")) {
+        if (event.key === "Enter" && event.target instanceof Element && event.target.matches("a.link, a.ref")) {
             act(event, post);
         }
     });
@@ -28,10 +28,18 @@ function act(event: Event, post: (message: FromView) => void): void {
         post({ type: "openLink", href: link.dataset["href"] });
         return;
     }
+    const reference = target?.closest<HTMLElement>("a.ref");
+    if (reference?.dataset["path"] !== undefined) {
+        event.preventDefault();
+        event.stopPropagation();
+        const line = Number(reference.dataset["line"] ?? "");
+        post({ type: "openPath", path: reference.dataset["path"], ...(line > 0 ? { line: line - 1 } : {}) });
+        return;
+    }
     const button = target?.closest<HTMLElement>("button[data-code]");
     const code = button?.closest(".code")?.querySelector("code")?.textContent;
     if (button !== undefined && button !== null && code !== undefined && code !== null) {
         const action = button.dataset["code"];
-        post(action === "insert" ? { type: "insert", text: code } : action === "apply" ? { type: "apply", text: code } : { type: "copy", text: code });
+        post(action === "insert" ? { type: "insert", text: code } : action === "run" ? { type: "toTerminal", text: code } : action === "apply" ? { type: "apply", text: code } : { type: "copy", text: code });
     }
 }

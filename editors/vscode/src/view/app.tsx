@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { CHAT, ENDINGS } from "../texts";
 import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
-import { Conversations, titleOf } from "./conversations";
+import { Conversations } from "./conversations";
 import { FactsPage } from "./facts";
 import { StaleLine } from "./layer";
 import { MessageList } from "./list";
@@ -17,23 +17,18 @@ import { ApprovalCard, Ending, RecoveryCard, Reply } from "./prompts";
 import { ReadersCard, ShareButton, SharedList, SharePlanCard, WriterBanner } from "./sharing";
 import { ServerCard, SetUp } from "./setup";
 import type { State } from "./state";
+import { Title } from "./title";
 import { visible } from "./visible";
 import { Strip } from "./window_bar";
 
 export function App({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
     const typed = useRef<Typed>({ text: "", n: 0 });
-    const conversationId = state.conversation?.conversationId;
-    const title = state.conversation === undefined ? "New conversation" : titleOf(state.conversation);
     return (
         <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
             <p class="sr" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
             {(state.page === "chat" || state.page === "shared") && <header class="head">
-                <h1 class="ellipsis" title={title}>
-                    {conversationId === undefined ? title : (
-                        <button type="button" class="title" title={`${title} (F2: ${CHAT.rename.toLowerCase()})`} onClick={() => post({ type: "rename", conversationId })} data-testid="title"><span class="ellipsis">{title}</span><i class="codicon codicon-edit pencil" aria-hidden="true" /></button>
-                    )}
-                </h1>
+                <Title state={state} />
                 <ShareButton state={state} />
                 <IconButton icon="add" name={CHAT.new} onClick={() => post({ type: "newConversation" })} testId="new-conversation" />
                 <IconButton icon="history" name={CHAT.conversations} onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} testId="list" />

@@ -69,6 +69,9 @@ function ComposerForm({ state, typed }: Props) {
         }
     }, [state.focus]);
     useEffect(() => {
+        takeFocus(field.current);
+    }, [state.conversation?.conversationId, isRunning]);
+    useEffect(() => {
         setPicked(0);
     }, [state.completion]);
 
@@ -256,6 +259,15 @@ function lastOf(state: State): string | undefined {
         }
     }
     return undefined;
+}
+
+/** The keyboard goes to the message field when a person is in the panel, and not while something else is typed or a question waits. */
+function takeFocus(field: HTMLTextAreaElement | null): void {
+    const active = document.activeElement;
+    const isBusy = active instanceof HTMLInputElement || active instanceof HTMLTextAreaElement || active?.closest(".decide") != null;
+    if (field !== null && document.hasFocus() && !isBusy) {
+        field.focus();
+    }
 }
 
 const MOST_ROWS_PX = 240;

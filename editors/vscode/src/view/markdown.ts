@@ -43,6 +43,44 @@ rules["link_close"] = (tokens, index) => {
     return "</span>";
 };
 
+const codeInline = rules["code_inline"];
+rules["code_inline"] = (tokens, index, options, env, self) => refOf(tokens[index]?.content ?? "") ?? codeInline?.(tokens, index, options, env, self) ?? "";
+rules["text"] = (tokens, index) => withRefs(tokens, index);
+
+/** `src/prices.py:11` or `src/prices.py`: a path with a folder, or with a line. */
+const REFERENCE = /(?<![\w./:@-])((?:[\w.-]+\/)*[\w-][\w.-]*\.[A-Za-z]\w{0,7})(?::(\d{1,6})(?:[-–:]\d{1,6})?)?(?![\w/:@-])/g;
+
+function link(whole: string, path: string, line: string | undefined): string | undefined {
+    return (line === undefined && !path.includes("/")) || path.includes("..") ? undefined : `<a class="ref" role="link" tabindex="0" data-path="${escape(path)}"${line === undefined ? "" : ` data-line="${line}"`} title="Open ${escape(whole)}">${escape(whole)}</a>`;
+}
+
+function refOf(text: string): string | undefined {
+    const match = [...text.matchAll(REFERENCE)][0];
+    return match?.[0] === text ? link(text, match[1] ?? "", match[2]) : undefined;
+}
+
+function withRefs(tokens: ReturnType<typeof markdown.parse>, index: number): string {
+    const text = tokens[index]?.content ?? "";
+    const isInLink = tokens.slice(0, index).reduce((depth, token) => depth + (token.type === "link_open" ? 1 : token.type === "link_close" ? -1 : 0), 0) > 0;
+    if (isInLink) {
+        return escape(text);
+    }
+    return withPaths(text);
+}
+
+function withPaths(text: string): string {
+    let html = "";
+    let end = 0;
+    for (const match of text.matchAll(REFERENCE)) {
+        const reference = link(match[0], match[1] ?? "", match[2]);
+        if (reference !== undefined) {
+            html += escape(text.slice(end, match.index)) + reference;
+            end = match.index + match[0].length;
+        }
+    }
+    return html + escape(text.slice(end));
+}
+
 rules["fence"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", tokens[index]?.info ?? "");
 rules["code_block"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", "");
 
@@ -60,11 +98,11 @@ const ALLOWED = {
         ...["p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span", "div"],
         ...["h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"],
     ],
-    ALLOWED_ATTR: ["class", "role", "tabindex", "title", "start", "data-href", "data-language", "data-image"],
+    ALLOWED_ATTR: ["class", "role", "tabindex", "title", "start", "data-href", "data-path", "data-line", "data-language", "data-image"],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     // `followable` has looked at the address, and no browser follows this attribute.
-    ADD_URI_SAFE_ATTR: ["data-href"],
+    ADD_URI_SAFE_ATTR: ["data-href", "data-path", "data-line"],
     RETURN_DOM_FRAGMENT: true,
 } as const;
 

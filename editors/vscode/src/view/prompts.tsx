@@ -1,4 +1,6 @@
 /** What waits for the user: questions of tools, answers that broke off, what failed. */
+import { useEffect } from "preact/hooks";
+
 import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
 import { CHAT, COMPOSER, DECISIONS, ENDINGS, SETUP } from "../texts";
@@ -16,17 +18,27 @@ export function ApprovalCard({ approval, place }: { readonly approval: Approval;
     const { post } = useEnds();
     const { request, id } = approval;
     const answer = (word: "once" | "always" | "deny" | "never") => () => post({ type: "approve", id, answer: word });
+    useEffect(() => {
+        // From everywhere in the panel; what is typed keeps its Backspace.
+        const onKeyDown = (event: KeyboardEvent) => {
+            const isTyping = document.activeElement instanceof HTMLTextAreaElement && document.activeElement.value !== "";
+            if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || (event.key === "Backspace" && !isTyping))) {
+                event.preventDefault();
+                event.stopPropagation();
+                answer(event.key === "Enter" ? "once" : "deny")();
+            }
+        };
+        document.addEventListener("keydown", onKeyDown, true);
+        return () => {
+            document.removeEventListener("keydown", onKeyDown, true);
+        };
+    }, [id]);
     const lines = linesOf(request.shown);
     const look = lookOf(request.tool);
     const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : request.tool === "propose_edit" ? [DECISIONS.accept, DECISIONS.reject] : [DECISIONS.allow, DECISIONS.notNow];
     const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length;
     return (
-        <section class="decide" role="group" aria-label={request.title} data-testid="approval" onKeyDown={(event) => {
-            if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || event.key === "Backspace")) {
-                event.preventDefault();
-                answer(event.key === "Enter" ? "once" : "deny")();
-            }
-        }}>
+        <section class="decide" role="group" aria-label={request.title} data-testid="approval">
             <header>
                 <Icon name={look.icon} /><span class="q">{visible(request.title)}</span>
                 {lines !== undefined && <span class="num"><span class="add-n">+{counted("add")}</span> <span class="del-n">−{counted("del")}</span></span>}

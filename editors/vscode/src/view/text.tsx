@@ -1,6 +1,7 @@
 /** Markdown in the panel: of a message that is complete, and of one that is still growing. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { RUN_CODE } from "../texts";
 import { GrowingBlocks } from "./blocks";
 import { renderMarkdown } from "./markdown";
 import { boundLines, visible } from "./visible";
@@ -80,6 +81,10 @@ function toElement(text: string): HTMLElement {
     return element;
 }
 
+const SHELL = new Set(["bash", "sh", "shell", "zsh", "console", "powershell", "ps1", "fish"]);
+/** Code that no file is changed by. */
+const UNPLACED = new Set([...SHELL, "diff", "patch"]);
+
 /** The buttons of a block of code. One listener of the panel serves all of them, see `actions.ts`. */
 function codeBar(language: string): HTMLElement {
     const bar = document.createElement("header");
@@ -90,13 +95,16 @@ function codeBar(language: string): HTMLElement {
     spring.className = "spring";
     const buttons = document.createElement("span");
     buttons.className = "acts";
-    for (const [action, label, icon] of [["copy", "Copy", "copy"], ["insert", "Insert", "insert"], ["apply", "Apply", "git-compare"]] as const) {
+    for (const [action, label, icon] of [["copy", "Copy", "copy"], ["insert", "Insert", "insert"], ["apply", "Apply", "git-compare"], ["run", RUN_CODE, "terminal"]] as const) {
+        if ((action === "apply" && UNPLACED.has(language)) || (action === "run" && !SHELL.has(language))) {
+            continue;
+        }
         const button = document.createElement("button");
         button.type = "button";
         button.className = "icon";
         button.dataset["code"] = action;
-        button.title = `${label} this code`;
-        button.setAttribute("aria-label", `${label} this code`);
+        button.title = action === "run" ? label : `${label} this code`;
+        button.setAttribute("aria-label", button.title);
         const glyph = document.createElement("i");
         glyph.className = `codicon codicon-${icon}`;
         glyph.setAttribute("aria-hidden", "true");
