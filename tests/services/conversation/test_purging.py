@@ -3,8 +3,10 @@ chain still verifies."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -273,6 +275,16 @@ async def test_what_the_hub_purges_first_counts_as_purged(bench: Opener) -> None
 
     done = await replace(here, everywhere=everywhere).purge(b.conversation_id, wanted, is_confirmed=True)
     assert done.n_contents == 2
+
+
+async def test_purges_that_end_at_once_wait_for_each_other(bench: Opener) -> None:
+    b = await talk(bench)
+    with contextlib.closing(sqlite3.connect(b.store.directory / DATABASE_NAME)) as database, database:
+        database.execute(
+            "CREATE TABLE filler AS SELECT hex(zeroblob(400)) "
+            " FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i FROM n)"
+        )
+    await asyncio.gather(*(replace(b.session.purging).finish() for _ in range(15)))
 
 
 async def test_nothing_is_purged_unless_it_is_confirmed(bench: Opener) -> None:

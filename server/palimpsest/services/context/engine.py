@@ -97,6 +97,8 @@ class ContextEngine:
     """Conversations that are written by this engine now: what it holds of them is newer than what anybody reads."""
     _loading: dict[ConversationId, asyncio.Task[ContextState]] = field(default_factory=dict)
     notebooks: Notebooks = field(init=False)
+    rewriting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a purge rewrites the store's files: SQLite empties the log for one connection at a time."""
 
     def __post_init__(self) -> None:
         self.notebooks = Notebooks(self.leases.store, self.leases.background)

@@ -93,6 +93,10 @@ class Purging:
     async def finish(self) -> None:
         """Delete the purged words from the files, also those that a server left when it ended. Nobody reads the words
         any more, so only the answer to the purge waits for this."""
+        async with self.contexts.rewriting:
+            await self._finish()
+
+    async def _finish(self) -> None:
         store = self.contexts.store
         files = None
         while files is None:  # another server may have begun a purge meanwhile
