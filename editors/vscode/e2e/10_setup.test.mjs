@@ -167,7 +167,7 @@ test("a key that the service revokes is changed from the answer that failed", as
     await titled("Model for this conversation");
     await window.page.keyboard.press("Escape");
     await composerHasFocus();
-    await failure.getByRole("button", { name: "Retry" }).click();
+    await failure.getByRole("button", { name: "Try again" }).click();
     await window.panel.getByText("Item 4 of 4").first().waitFor();
 });
 

@@ -1,6 +1,6 @@
 /** The first start behind a proxy that does not answer says so, and works as soon as it does; then it needs no network. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
@@ -10,6 +10,7 @@ import { startBrowser, Window } from "./harness/window.mjs";
 let lab, browser, window;
 
 const settings = () => path.join(lab.root, "pip.conf");
+const packages = () => path.join(lab.root, "packages");
 
 before(async () => {
     lab = await startLab("unreachable", {
@@ -18,6 +19,7 @@ before(async () => {
         files: { "README.md": "# Shop\n\nIt sells lamps.\n" },
         before: (made) => {
             made.options.env.PIP_CONFIG_FILE = path.join(made.root, "pip.conf");
+            made.options.env.PIP_FIND_LINKS = path.join(made.root, "packages");
             writeFileSync(path.join(made.root, "pip.conf"), "");
         },
     });
@@ -38,7 +40,8 @@ test("a proxy that does not answer is named, and another try works when it does"
     await card.getByText("the proxy does not answer").waitFor({ timeout: 120_000 });
     await window.shot("unreachable-1-proxy");
     // The packages can be had again: from a folder, in the place of the network.
-    writeFileSync(settings(), `[global]\nno-index = true\nfind-links = ${E2E_WHEELS}\n`);
+    symlinkSync(E2E_WHEELS, packages());
+    writeFileSync(settings(), "[global]\nno-index = true\n");
     await card.getByRole("button", { name: "Try again" }).click();
     await window.panelReady(240_000);
     await window.send("What does the shop sell?");
@@ -47,6 +50,7 @@ test("a proxy that does not answer is named, and another try works when it does"
 
 test("after the first time no network is needed", async () => {
     writeFileSync(settings(), "");
+    rmSync(packages());
     await window.page.reload();
     await window.panelReady();
     await window.panel.getByTestId("message-1").waitFor();
