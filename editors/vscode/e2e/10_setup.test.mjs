@@ -114,6 +114,8 @@ test("a computer whose Python is too old says so, and takes another", async () =
     await window.shot("setup-1-old-python");
     await card.getByRole("button", { name: "Choose Python…" }).click();
     await titled("A Python 3.11 or newer");
+    // What is typed before the first list is there would be written over.
+    await row("README.md").waitFor();
     const python = path.join(lab.root, "pythons", "python-that-will-do");
     await field().fill(python);
     await row(path.basename(python)).waitFor();
