@@ -36,6 +36,8 @@ local names = {
   "undo",
   "redo",
   "facts",
+  "key",
+  "decide",
 }
 for _, name in ipairs(names) do
   vim.keymap.set("n", "<Plug>(palimpsest-" .. name .. ")", "<Cmd>Palimpsest " .. name .. "<CR>", { silent = true })

@@ -6,24 +6,38 @@ vim.cmd.edit("notes.txt")
 local notes = vim.api.nvim_get_current_buf()
 t.open()
 
-local answer
-local shown
-local asked = t.answering({
-  palimpsest_approval = function(items)
-    for _, win in ipairs(vim.api.nvim_list_wins()) do
-      if vim.api.nvim_win_get_config(win).relative ~= "" then
-        local buf = vim.api.nvim_win_get_buf(win)
-        shown = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), "\n")
-        eq("", vim.bo[buf].filetype)
-      end
-    end
-    return vim.iter(items):find(function(item)
-      return item[1] == answer
-    end)
-  end,
-})
+local told = t.notifications()
 
-local function propose(old, new)
+---@return integer|nil win The window of a question.
+local function question()
+  return vim.iter(vim.api.nvim_list_wins()):find(function(win)
+    return vim.api.nvim_win_get_config(win).relative ~= ""
+  end)
+end
+
+local function press(keys)
+  vim.api.nvim_feedkeys(vim.keycode(keys), "mx", false)
+end
+
+--- Has the model propose an edit, and waits until the question is shown.
+---@return integer buf Of the question.
+local function ask(old, new)
+  local arguments = { path = "notes.txt", edits = { { old_text = old, new_text = new } } }
+  t.script({ text = "", calls = { { name = "propose_edit", arguments = arguments } } })
+  t.script({ text = "Done with " .. new .. "." })
+  t.send("change it to " .. new)
+  return vim.api.nvim_win_get_buf(wait("the question", question))
+end
+
+---@param key string
+local function answer(key, new)
+  vim.cmd("Palimpsest decide")
+  press(key)
+  shows("Done with " .. new .. ".")
+  t.idle()
+end
+
+local function propose_unasked(old, new)
   local arguments = { path = "notes.txt", edits = { { old_text = old, new_text = new } } }
   t.script({ text = "", calls = { { name = "propose_edit", arguments = arguments } } })
   t.script({ text = "Done with " .. new .. "." })
@@ -36,35 +50,53 @@ local function second_line()
   return vim.api.nvim_buf_get_lines(notes, 1, 2, false)[1]
 end
 
-it("shows all of what would happen, and does it after a yes", function()
-  answer = "once"
-  propose("a leaf", "two leaves")
-  eq(1, #asked)
-  assert(shown:find("+two leaves of lettuce", 1, true), shown)
-  eq("two leaves of lettuce", second_line())
-  assert(asked[1].lines[#asked[1].lines]:find("No, and never", 1, true))
-end)
-
-it("takes a question that was dismissed for a no", function()
-  answer = nil
-  propose("two leaves", "three leaves")
-  eq(2, #asked)
-  eq("two leaves of lettuce", second_line())
-end)
-
-it("closes the window of a question behind it", function()
-  for _, win in ipairs(vim.api.nvim_list_wins()) do
-    eq("", vim.api.nvim_win_get_config(win).relative)
+it("shows all of what would happen in colors, and does it after a yes", function()
+  local buf = ask("a leaf", "two leaves")
+  eq("", vim.bo[buf].filetype)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  assert(vim.list_contains(lines, "+two leaves of lettuce"), vim.inspect(lines))
+  local groups = {}
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, -1, 0, -1, { details = true })) do
+    groups[lines[mark[2] + 1]] = mark[4].line_hl_group
   end
+  eq("PalimpsestAdded", groups["+two leaves of lettuce"])
+  eq("PalimpsestRemoved", groups["-a leaf of lettuce"])
+  assert(t.chat():status():find("decide", 1, true), t.chat():status())
+  answer("y", "two leaves")
+  eq("two leaves of lettuce", second_line())
+  eq(nil, question())
+end)
+
+it("leaves the cursor and the typing alone, also when what is typed are its keys", function()
+  local input = t.chat().windows.input
+  ask("two leaves", "three leaves")
+  eq(input, vim.api.nvim_get_current_win())
+  press("iy, and n too<Esc>")
+  eq("y, and n too", t.chat().input:text())
+  assert(question(), "the question is still open")
+  t.chat().input:set_text("")
+  vim.cmd("Palimpsest decide")
+  press("q")
+  eq(input, vim.api.nvim_get_current_win())
+  assert(question(), "it can be decided later")
+  answer("n", "three leaves")
+  eq("two leaves of lettuce", second_line())
+end)
+
+it("comes back with its window after that was closed", function()
+  ask("two leaves", "six leaves")
+  vim.api.nvim_win_close(assert(question()), true)
+  answer("n", "six leaves")
+  eq("two leaves of lettuce", second_line())
+  vim.cmd("Palimpsest decide")
+  assert(told[#told]:find("nothing waits", 1, true), told[#told])
 end)
 
 it("never asks again where the answer was never, until that is taken back", function()
-  answer = "never"
-  propose("two leaves", "four leaves")
-  eq(3, #asked)
-  propose("two leaves", "five leaves")
-  eq(3, #asked)
-  local told = t.notifications()
+  ask("two leaves", "four leaves")
+  answer("N", "four leaves")
+  propose_unasked("two leaves", "five leaves")
+  eq(nil, question())
   local rules = t.answering({
     palimpsest_approval_rule = function(items)
       return items[1]

@@ -23,6 +23,9 @@ it("loads nothing of the plugin before it is used", function()
 end)
 
 vim.cmd.edit("notes.txt")
+vim.fn.inputsecret = function() -- luacheck: ignore 122
+  return "sk-another-0123456789"
+end
 local notes = vim.api.nvim_get_current_buf()
 local notes_win = vim.api.nvim_get_current_win()
 
@@ -31,6 +34,39 @@ it("opens a panel for the folder of the file, with the cursor in the input", fun
   eq(vim.fs.normalize(vim.uv.fs_realpath(".")), vim.uv.fs_realpath(t.chat().root))
   eq(t.chat().input.buf, vim.api.nvim_get_current_buf())
   eq(3, #vim.api.nvim_tabpage_list_wins(0))
+end)
+
+it("says in an empty chat where one is, which model answers and what one may ask, and takes a question", function()
+  shows("Ask about this folder")
+  shows("Model: gpt-4o by openai")
+  local chat = t.chat()
+  local line = t.wait("the starter", function()
+    return vim.fn.indexof(vim.api.nvim_buf_get_lines(chat.view.buf, 0, -1, false), "v:val =~ 'Explain @notes.txt'") + 1
+  end)
+  vim.api.nvim_set_current_win(chat.windows.transcript)
+  vim.api.nvim_win_set_cursor(0, { line, 0 })
+  vim.api.nvim_feedkeys(vim.keycode("<CR>"), "mx", false)
+  eq("Explain @notes.txt.", chat.input:text())
+  eq(chat.input.buf, vim.api.nvim_get_current_buf())
+  chat.input:set_text("")
+end)
+
+it("sets a key that the service accepts", function()
+  t.answering({
+    palimpsest_key_service = function(services)
+      return vim.iter(services):find(function(service)
+        return service.provider == "openai"
+      end)
+    end,
+    palimpsest_key_action = function(items)
+      return items[1]
+    end,
+  })
+  vim.cmd("Palimpsest key")
+  wait("the server has it", function()
+    return #asked("palimpsest/credentials/set") == 1 and told[#told]:find("environment", 1, true)
+  end)
+  eq("sk-another-0123456789", asked("palimpsest/credentials/set")[1].params.key)
 end)
 
 it("shows the file to the server, so that what is unsaved counts", function()
@@ -86,7 +122,9 @@ it("stops an answer and keeps what had come", function()
   shows("kept of it")
   t.lacks("never this")
   local last = t.chat().view.entries[#t.chat().view.entries]
-  eq("Stopped; the text that had arrived is kept.", last.ending)
+  assert(last.ending:find("You stopped this answer", 1, true), last.ending)
+  shows("You stopped this answer")
+  assert(t.chat():status() == "stopped", t.chat():status())
 end)
 
 it("continues a stopped answer behind what had come", function()
@@ -143,7 +181,7 @@ it("folds a tool's call and result, without marks in the text", function()
   local chat = t.chat()
   local line = wait("the call", function()
     for number, label in pairs(chat.view.labels) do
-      if label:find("read_file", 1, true) then
+      if label:find("Read notes.txt", 1, true) then
         return number
       end
     end
@@ -152,7 +190,7 @@ it("folds a tool's call and result, without marks in the text", function()
     vim.cmd.redraw()
     eq(line, vim.fn.foldclosed(line))
     assert(vim.fn.foldclosedend(line) > line)
-    assert(vim.fn.foldtextresult(line):find("read_file", 1, true))
+    eq("▸ Read notes.txt · 3 lines", vim.fn.foldtextresult(line))
   end)
   t.lacks("{{{")
   assert(t.transcript(chat):find("\n    .*heads of lettuce"), "what the tool said is indented")

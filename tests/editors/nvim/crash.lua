@@ -47,7 +47,7 @@ it("starts a server that was killed again, shows it the files, and asks what to 
   eq({ "Continue", "Keep", "Discard", "Retry" }, asked[1].lines)
   wait("the end of it is told", function()
     local entries = t.chat().view.entries
-    return entries[#entries].ending and entries[#entries].ending:find("its server ended", 1, true)
+    return entries[#entries].ending and entries[#entries].ending:find("was closed during", 1, true)
   end)
   shows("first: this")
   eq(1, t.count("first: this"))

@@ -135,7 +135,7 @@ it("lists a fact with its place in the quickfix list", function()
   local item = wait("listed", function()
     return vim.fn.getqflist()[1]
   end)
-  eq({ buf, 6, 8, "W", "stale: " .. FACT }, { item.bufnr, item.lnum, item.end_lnum, item.type, item.text })
+  eq({ buf, 6, 8, "W", "may be out of date: " .. FACT }, { item.bufnr, item.lnum, item.end_lnum, item.type, item.text })
   eq(1, #vim.fn.getqflist())
   vim.cmd.cclose()
 end)

@@ -23,6 +23,38 @@ it("says in :checkhealth that no server runs yet, and how to start it", function
   has(report, ":Palimpsest starts it")
 end)
 
+it("says in an empty chat that no model is set up, and how to add a key", function()
+  t.open()
+  shows("No model is set up yet.")
+  shows(":Palimpsest key")
+end)
+
+it("lists the models that can be used first, and goes to the key for another", function()
+  local models = t.answering({
+    palimpsest_model = function(items)
+      return items[#items]
+    end,
+  })
+  local key = vim.fn.inputsecret
+  local prompt
+  vim.fn.inputsecret = function(said) -- luacheck: ignore 122
+    prompt = said
+    return ""
+  end
+  vim.cmd("Palimpsest model")
+  wait("asked for a key", function()
+    return prompt
+  end)
+  vim.fn.inputsecret = key -- luacheck: ignore 122
+  local is_ready = true
+  for _, line in ipairs(models[1].lines) do
+    local needs = line:find("needs a key", 1, true) ~= nil
+    assert(is_ready or needs, vim.inspect(models[1].lines))
+    is_ready = not needs
+  end
+  assert(not is_ready, vim.inspect(models[1].lines))
+end)
+
 it("answers without a key, from the files of the folder", function()
   t.open()
   t.send("What does the greenhouse hold?")
@@ -38,7 +70,7 @@ it("says in :checkhealth that the server runs, and that no model is configured",
   local report = health()
   has(report, "runs for " .. t.chat().root)
   has(report, "offline")
-  has(report, "palimpsest login PROVIDER")
+  has(report, ":Palimpsest key")
 end)
 
 it("says in :checkhealth and in the chat when the server's executable is missing", function()

@@ -1,54 +1,44 @@
---- Asks the user whether a tool may do something. The server knows what may be asked and what an answer covers.
+--- Decisions: a tool wants to do something, and the user says yes or no. The server knows what may be asked and what an
+--- answer covers. The question is shown in a window that never takes the cursor by itself, so that nobody answers by
+--- typing on.
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts").decision
 
 local M = {}
+
+local NAMESPACE = vim.api.nvim_create_namespace("palimpsest_decision")
+local DIFF_GROUPS = { ["+"] = "PalimpsestAdded", ["-"] = "PalimpsestRemoved", ["@"] = "PalimpsestHunk" }
 
 ---@class palimpsest.Question
 ---@field params palimpsest.ApprovalRequestParams
 ---@field answer fun(answer: palimpsest.ApprovalAnswer)
----@field is_over? boolean
 ---@field win? integer
 
 ---@type palimpsest.Question[] The first is before the user.
 local questions = {}
 
----@param params palimpsest.ApprovalRequestParams
-local function choices(params)
-  local list = { { "once", "Yes, this time" } }
-  if params.mayBeAlways then
-    table.insert(list, { "always", "Yes, and always: " .. text.one_line(params.covers) })
+---@return boolean
+function M.is_waiting()
+  return #questions > 0
+end
+
+local function redraw_bar()
+  local chat = require("palimpsest.chat").current()
+  if chat then
+    chat:_draw_bar()
   end
-  table.insert(list, { "deny", "No, not this time" })
-  table.insert(list, { "never", "No, and never: " .. text.one_line(params.covers) })
-  return list
 end
 
---- As plain text: no file type, so nothing in it is interpreted.
----@param params palimpsest.ApprovalRequestParams
----@return integer win
-local function show(params)
-  local lines = vim.split(text.sanitise(params.shown), "\n", { plain = true })
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.bo[buf].bufhidden = "wipe"
-  vim.bo[buf].modeline = false
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.bo[buf].modifiable = false
-  local width = math.min(vim.o.columns - 4, 100)
-  local height = math.max(1, math.min(#lines, math.floor(vim.o.lines * 0.6)))
-  local win = vim.api.nvim_open_win(buf, false, {
-    relative = "editor",
-    row = 1,
-    col = math.floor((vim.o.columns - width) / 2),
-    width = width,
-    height = height,
-    style = "minimal",
-    border = "rounded",
-    title = " " .. text.shorten(text.one_line(params.title), width - 4) .. " ",
-  })
-  vim.wo[win].wrap = true
-  return win
+---@param question palimpsest.Question
+---@return boolean
+local function is_shown(question)
+  local win = question.win
+  return win ~= nil
+    and vim.api.nvim_win_is_valid(win)
+    and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
 end
 
+---@param question palimpsest.Question
 local function hide(question)
   if question.win and vim.api.nvim_win_is_valid(question.win) then
     vim.api.nvim_win_close(question.win, true)
@@ -56,42 +46,114 @@ local function hide(question)
   question.win = nil
 end
 
-local ask_next
+local show
 
+---@param question palimpsest.Question
+---@param answer palimpsest.ApprovalAnswer
 local function settle(question, answer)
   hide(question)
-  if question.is_over then
+  if questions[1] ~= question then
     return
   end
-  question.is_over = true
+  table.remove(questions, 1)
   question.answer(answer)
-  if questions[1] == question then
-    table.remove(questions, 1)
-    vim.schedule(ask_next)
+  if questions[1] then
+    show(questions[1])
+  end
+  redraw_bar()
+end
+
+---@param params palimpsest.ApprovalRequestParams
+---@return { key: string, answer: palimpsest.ApprovalAnswer|nil, label: string }[]
+local function choices(params)
+  local covers = text.one_line(params.covers)
+  local list = { { key = "y", answer = "once", label = texts.yes }, { key = "n", answer = "deny", label = texts.no } }
+  if params.mayBeAlways then
+    table.insert(list, { key = "a", answer = "always", label = texts.always:format(covers) })
+  end
+  table.insert(list, { key = "N", answer = "never", label = texts.never:format(covers) })
+  table.insert(list, { key = "q", label = texts.leave })
+  return list
+end
+
+---@param buf integer
+---@param lines string[]
+local function color(buf, lines)
+  local is_diff = vim.iter(lines):any(function(line)
+    return vim.startswith(line, "@@ ")
+  end)
+  for n, line in ipairs(is_diff and lines or {}) do
+    local group = DIFF_GROUPS[line:sub(1, 1)]
+    if group then
+      vim.api.nvim_buf_set_extmark(buf, NAMESPACE, n - 1, 0, { line_hl_group = group })
+    end
   end
 end
 
-ask_next = function()
+--- What would happen, whole and as plain text: no file type, so nothing in it is interpreted. Below it the keys.
+---@param question palimpsest.Question
+---@return integer buf
+---@return integer n_lines
+local function fill(question)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.bo[buf].bufhidden, vim.bo[buf].modeline = "wipe", false
+  local lines = vim.split(text.sanitise(question.params.shown), "\n", { plain = true })
+  local n_shown = #lines
+  table.insert(lines, "")
+  for _, choice in ipairs(choices(question.params)) do
+    table.insert(lines, choice.label)
+    vim.keymap.set("n", choice.key, function()
+      if choice.answer then
+        settle(question, choice.answer)
+      else
+        vim.cmd.wincmd("p")
+      end
+    end, { buffer = buf, nowait = true, desc = "Palimpsest: " .. choice.label })
+  end
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = false
+  color(buf, vim.list_slice(lines, 1, n_shown))
+  for n = n_shown + 1, #lines - 1 do
+    vim.api.nvim_buf_set_extmark(buf, NAMESPACE, n, 0, { line_hl_group = "PalimpsestAbout" })
+  end
+  return buf, #lines
+end
+
+---@param question palimpsest.Question
+show = function(question)
+  hide(question)
+  require("palimpsest.highlights").define()
+  local buf, n_lines = fill(question)
+  local width = math.min(vim.o.columns - 4, 100)
+  local title = text.shorten(text.one_line(question.params.title), width - 4)
+  question.win = vim.api.nvim_open_win(buf, false, {
+    relative = "editor",
+    row = 1,
+    col = math.floor((vim.o.columns - width) / 2),
+    width = width,
+    height = math.max(1, math.min(n_lines, math.floor(vim.o.lines * 0.6))),
+    style = "minimal",
+    border = "rounded",
+    title = { { " " .. title .. " ", "PalimpsestTitle" } },
+    footer = #questions > 1 and { { texts.count:format(#questions), "PalimpsestAbout" } } or nil,
+  })
+  vim.wo[question.win].wrap = true
+  vim.notify(texts.asks:format(text.one_line(question.params.title)))
+  redraw_bar()
+end
+
+--- Puts the cursor into the question that waits.
+function M.go()
   local question = questions[1]
-  if not question or question.win then
+  if not question then
+    vim.notify(texts.none)
     return
   end
-  question.win = show(question.params)
-  vim.cmd.redraw()
-  vim.ui.select(choices(question.params), {
-    prompt = text.one_line(question.params.title),
-    kind = "palimpsest_approval",
-    format_item = function(choice)
-      return choice[2]
-    end,
-  }, function(choice)
-    if question.is_over then
-      hide(question)
-      vim.notify("Palimpsest: the question was answered elsewhere.")
-      return
-    end
-    settle(question, choice and choice[1] or "deny")
-  end)
+  if not is_shown(question) then
+    show(question)
+  end
+  vim.cmd.stopinsert()
+  vim.api.nvim_set_current_win(assert(question.win))
 end
 
 --- Runs in a coroutine of its own and comes back with the user's word.
@@ -99,17 +161,18 @@ end
 ---@return palimpsest.ApprovalRequestResult
 function M.ask(params)
   local waiting = assert(coroutine.running())
-  table.insert(questions, {
+  local question = {
     params = params,
     answer = function(answer)
       vim.schedule(function()
         coroutine.resume(waiting, { answer = answer })
       end)
     end,
-  })
+  }
+  table.insert(questions, question)
   vim.schedule(function()
-    if #questions == 1 then
-      ask_next()
+    if questions[1] == question and not question.win then
+      show(question)
     end
   end)
   return coroutine.yield()
@@ -119,7 +182,12 @@ end
 --- answer to a withdrawn question does nothing.
 function M.cancelled()
   if #questions == 1 then
-    settle(questions[1], "deny")
+    vim.schedule(function()
+      if #questions == 1 then
+        vim.notify(texts.elsewhere)
+        settle(questions[1], "deny")
+      end
+    end)
   end
 end
 

@@ -86,48 +86,6 @@ local function on_changes(method)
   end
 end
 
----@param chat palimpsest.Chat
----@param call palimpsest.Call
-local function attach(chat, argument, call)
-  local bufnr = vim.api.nvim_get_current_buf()
-  local attachment, label
-  if argument ~= "" then
-    attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
-  elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
-    vim.notify("Palimpsest: this buffer has no file. Name one: :Palimpsest attach FILE")
-    return
-  elseif (call.range or 0) > 0 then
-    attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
-  else
-    attachment = { type = "file", path = vim.uri_from_bufnr(bufnr) }
-  end
-  label = label or vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
-  chat:open()
-  chat.input:attach(label, attachment)
-end
-
----@param chat palimpsest.Chat
-local function attach_diagnostics(chat)
-  local bufnr = vim.api.nvim_get_current_buf()
-  local severities = { "error", "warning", "information", "hint" }
-  local found = vim.tbl_map(function(each)
-    return {
-      path = vim.uri_from_bufnr(bufnr),
-      line = each.lnum + 1,
-      severity = severities[each.severity],
-      message = each.message,
-      source = each.source,
-      code = each.code and tostring(each.code) or nil,
-    }
-  end, vim.diagnostic.get(bufnr))
-  if #found == 0 then
-    vim.notify("Palimpsest: this buffer has no diagnostics.")
-    return
-  end
-  chat:open()
-  chat.input:attach("problems", { type = "diagnostics", diagnostics = found })
-end
-
 ---@type table<string, palimpsest.Command>
 M.commands = {
   open = {
@@ -209,9 +167,16 @@ M.commands = {
     complete = function(lead)
       return vim.fn.getcompletion(lead, "file")
     end,
-    run = attach,
+    run = function(chat, argument, call)
+      require("palimpsest.from_buffer").file(chat, argument, call)
+    end,
   },
-  diagnostics = { about = "Attach this buffer's diagnostics to the next message.", run = attach_diagnostics },
+  diagnostics = {
+    about = "Attach this buffer's diagnostics to the next message.",
+    run = function(chat)
+      require("palimpsest.from_buffer").diagnostics(chat)
+    end,
+  },
   stop = {
     about = "Stop the answer; the text that has arrived is kept.",
     run = function(chat)
@@ -277,6 +242,20 @@ M.commands = {
           chat:run_command("/model " .. name)
         end)
       end
+    end,
+  },
+  key = {
+    about = "Add, change or remove the key of a model service.",
+    run = function(chat)
+      require("palimpsest.key").set(chat.root, nil, function()
+        chat:ask_model()
+      end)
+    end,
+  },
+  decide = {
+    about = "Go to the question that waits for your decision.",
+    run = function()
+      require("palimpsest.approvals").go()
     end,
   },
   summarize = {

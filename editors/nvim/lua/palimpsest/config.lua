@@ -37,7 +37,7 @@ M.defaults = {
   keys = { send = { "<CR>", "<C-s>" }, stop = "<C-c>", close = "q" },
   complete_on_type = true,
   restart = { attempts = 6, delay_ms = 200, max_delay_ms = 10000 },
-  diagnostics = {},
+  diagnostics = { virtual_text = true },
 }
 
 M.current = vim.deepcopy(M.defaults)

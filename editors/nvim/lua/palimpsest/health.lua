@@ -99,8 +99,11 @@ local function check_model(root)
   end
   if model.provider == "offline" then
     vim.health.warn("No model is configured: answers are quotes from your files and the conversation.", {
-      "Store a key with `palimpsest login PROVIDER`, or set it in the environment before Neovim starts.",
+      ":Palimpsest key adds a key; so does `palimpsest login PROVIDER` in a terminal.",
     })
+  end
+  if not model.isAvailable then
+    vim.health.info(":Palimpsest key adds a key, :Palimpsest model chooses a model.")
   end
   if status.calibration.tokenizer == "bytes" then
     vim.health.warn("No tokenizer could be loaded: tokens are counted by bytes.")

@@ -4,18 +4,42 @@ local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
 
 local M = {}
 
+--- The group of a conversation in a list by day.
+---@param stamp string A time of the protocol.
+---@param now integer
+---@return string
+function M.day(stamp, now)
+  local words = texts.conversations
+  local at = text.local_time(stamp)
+  local function is_on(seconds)
+    return vim.startswith(at, os.date("%Y-%m-%d", seconds) --[[@as string]])
+  end
+  if is_on(now) then
+    return words.today
+  elseif is_on(now - 86400) then
+    return words.yesterday
+  elseif at:sub(1, 10) >= os.date("%Y-%m-%d", now - 7 * 86400) then
+    return words.last_week
+  end
+  return at:sub(1, 7)
+end
+
 ---@param info palimpsest.ConversationInfo
 local function conversation_line(info)
-  local title = text.shorten(text.one_line(info.title ~= "" and info.title or "untitled"), 60)
-  local marks = (info.runningTurnId and " · answering" or "")
-    .. (info.draft ~= "" and " · draft" or "")
-    .. (info.isArchived and " · archived" or "")
+  local words = texts.conversations
+  local title = text.one_line(info.title ~= "" and info.title or words.untitled)
+  local marks = (info.runningTurnId and words.answering or "")
+    .. (info.draft ~= "" and words.draft:format(text.shorten(text.one_line(info.draft), 30)) or "")
+    .. (info.isArchived and words.archived or "")
     .. (info.shared and " · " .. sharing.mark(info) or "")
   local count = text.counted(info.messageCount, "message")
-  return ("%s  %s, %s%s"):format(title, text.local_time(info.updatedAt), count, marks)
+  local day, at = M.day(info.updatedAt, os.time()), text.local_time(info.updatedAt)
+  local is_near = day == words.today or day == words.yesterday
+  return ("%-9s  %s  %s · %s%s"):format(day, is_near and at:sub(12) or at:sub(6, 10), title, count, marks)
 end
 
 ---@param chat palimpsest.Chat
@@ -24,11 +48,11 @@ function M.conversations(chat)
     if err then
       return complain(err)
     elseif #result.conversations == 0 then
-      vim.notify("Palimpsest: there is no conversation in this folder yet.")
+      vim.notify(texts.conversations.none)
       return
     end
     vim.ui.select(result.conversations, {
-      prompt = "Conversations",
+      prompt = texts.conversations.prompt,
       kind = "palimpsest_conversation",
       format_item = conversation_line,
     }, function(info)
@@ -40,6 +64,33 @@ function M.conversations(chat)
   end)
 end
 
+--- Those that can be used come first, each group as the server orders it.
+---@param models palimpsest.ModelInfo[]
+local function by_use(models)
+  local ready, others = {}, {}
+  for _, model in ipairs(models) do
+    table.insert(model.isAvailable and ready or others, model)
+  end
+  return vim.list_extend(ready, others)
+end
+
+---@param tokens integer
+local function thousands(tokens)
+  return tokens < 1000 and tostring(tokens) or ("%dk"):format(math.floor(tokens / 1000))
+end
+
+---@param model palimpsest.ModelInfo
+---@param current string|nil
+local function model_line(model, current)
+  local name, provider = text.one_line(model.name), text.one_line(model.provider)
+  if not model.isAvailable then
+    return texts.models.needs_key:format(name, provider)
+  end
+  local line = texts.models.ready:format(name, provider, thousands(model.budgetTokens))
+  return model.name == current and line .. texts.models.current or line
+end
+
+--- Choosing one that needs a key goes to the key.
 ---@param chat palimpsest.Chat
 ---@param done fun(name: string)
 function M.models(chat, done)
@@ -47,15 +98,18 @@ function M.models(chat, done)
     if err then
       return complain(err)
     end
-    vim.ui.select(result.models, {
-      prompt = "Models",
+    vim.ui.select(by_use(result.models), {
+      prompt = texts.models.prompt,
       kind = "palimpsest_model",
       format_item = function(model)
-        local hint = model.isAvailable and "" or " — " .. text.one_line(model.hint or "not available")
-        return ("%s (%s, %d tokens)%s"):format(text.one_line(model.name), model.provider, model.windowTokens, hint)
+        return model_line(model, chat.usage and chat.usage.model)
       end,
     }, function(model)
-      if model then
+      if model and not model.isAvailable then
+        require("palimpsest.key").set(chat.root, model.provider, function()
+          done(model.name)
+        end)
+      elseif model then
         done(model.name)
       end
     end)

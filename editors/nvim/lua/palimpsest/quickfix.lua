@@ -3,6 +3,7 @@ local client = require("palimpsest.client")
 local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
 
 local M = {}
 
@@ -70,7 +71,7 @@ function M.conversations(chat)
         return {
           bufnr = door(chat, info.conversationId),
           text = ("%s (%s, %s)"):format(
-            text.one_line(info.title ~= "" and info.title or "untitled"),
+            text.one_line(info.title ~= "" and info.title or texts.conversations.untitled),
             text.counted(info.messageCount, "message"),
             text.local_time(info.updatedAt)
           ),
@@ -102,7 +103,8 @@ end
 
 ---@param fact palimpsest.FactInfo
 local function fact_items(fact)
-  local said = text.one_line(fact.content .. (fact.author and (" (noted by %s)"):format(fact.author) or ""))
+  local said = text.one_line(fact.content .. (fact.author and texts.facts.author:format(fact.author) or ""))
+  local mark = fact.isStale and texts.facts.stale or ""
   local items = {}
   for _, source in ipairs(fact.sources or {}) do
     table.insert(items, {
@@ -110,10 +112,10 @@ local function fact_items(fact)
       lnum = (source.startLine or 0) + 1, -- The protocol counts lines from 0.
       end_lnum = source.endLine and source.endLine + 1,
       type = fact.isStale and "W" or "I",
-      text = (fact.isStale and "stale: " or "") .. said,
+      text = mark .. said,
     })
   end
-  return #items > 0 and items or { { text = said, type = fact.isStale and "W" or "I" } }
+  return #items > 0 and items or { { text = mark .. said, type = fact.isStale and "W" or "I" } }
 end
 
 ---@param chat palimpsest.Chat

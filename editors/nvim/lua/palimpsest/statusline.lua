@@ -1,6 +1,7 @@
 --- How full the context is, for the bar above the chat and for the user's status line.
 local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
 
 local M = {}
 
@@ -17,19 +18,32 @@ end
 ---@param chat palimpsest.Chat
 ---@return string winbar
 function M.winbar(chat)
-  local title = chat.info and chat.info.title ~= "" and chat.info.title or "New conversation"
-  local parts = { "%#PalimpsestTitle# %<" .. text.in_statusline(text.shorten(text.one_line(title), 40)) .. "%* " }
-  local usage = chat.usage
+  local title = text.one_line(chat.info and chat.info.title ~= "" and chat.info.title or texts.conversations.new)
+  local usage, mark, status = chat.usage, sharing.mark(chat.info, chat.hub), text.one_line(chat:status())
+  -- The title has the room that is left; the model's name and the bar go before it is cut.
+  local free = vim.api.nvim_win_get_width(chat.windows.transcript) - vim.fn.strdisplaywidth(title .. status) - 3
+  local parts = {}
+  local function add(plain, shown)
+    local width = vim.fn.strdisplaywidth(plain) + 1
+    if free >= width then
+      free = free - width
+      table.insert(parts, shown)
+    end
+  end
   if usage then
     local group = COLOURS[usage.severity] or "PalimpsestGreen"
-    table.insert(parts, ("%%#%s#%s%%* %s"):format(group, bar(usage), text.in_statusline(usage.compact)))
-    table.insert(parts, text.in_statusline(usage.model))
+    add(bar(usage), ("%%#%s#%s%%*"):format(group, bar(usage)))
+    add(text.one_line(usage.compact), text.in_statusline(usage.compact))
   end
-  local mark = sharing.mark(chat.info, chat.hub)
   if mark ~= "" then
-    table.insert(parts, "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
+    add("· " .. text.one_line(mark), "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
   end
-  table.insert(parts, "%=" .. text.in_statusline(chat:status()) .. " ")
+  if usage then
+    add(text.one_line(usage.model), text.in_statusline(usage.model))
+  end
+  local group = chat.stream and "PalimpsestAbout" or "PalimpsestEnding"
+  table.insert(parts, 1, "%#PalimpsestTitle# " .. text.in_statusline(title) .. "%*%<")
+  table.insert(parts, ("%%=%%#%s#%s%%* "):format(group, text.in_statusline(status)))
   return table.concat(parts, " ")
 end
 
@@ -52,7 +66,7 @@ function M.component()
     table.insert(parts, mark)
   end
   if chat.stale_facts and chat.stale_facts > 0 then
-    table.insert(parts, ("%d stale"):format(chat.stale_facts))
+    table.insert(parts, texts.facts.to_check:format(chat.stale_facts))
   end
   return table.concat(parts, " · ")
 end

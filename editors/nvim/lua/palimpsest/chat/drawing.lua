@@ -1,6 +1,9 @@
 --- What the transcript and its bar show: what is stored, what is coming, and notes that are stored nowhere.
+local approvals = require("palimpsest.approvals")
 local sharing = require("palimpsest.sharing")
 local statusline = require("palimpsest.statusline")
+local start = require("palimpsest.chat.start")
+local texts = require("palimpsest.texts")
 local transcript = require("palimpsest.chat.transcript")
 
 ---@class palimpsest.Chat
@@ -10,11 +13,17 @@ local Chat = {}
 ---@return string
 function Chat:status()
   if self.is_gone then
-    return "the server ended; it is started again"
+    return texts.status.gone
+  elseif approvals.is_waiting() then
+    return texts.status.asks
   elseif self.activity then
     return self.activity
   elseif self.stream and self.stream.is_active and not sharing.writer(self) then
-    return self.stream.turn_id and "answering…" or "sending…"
+    return self.stream.turn_id and texts.status.answering or texts.status.sending
+  end
+  local newest = self.messages[#self.messages]
+  if newest and texts.ended[newest.state] then
+    return texts.ended[newest.state]
   end
   return ""
 end
@@ -34,6 +43,9 @@ function Chat:_entries()
   end
   local running = self.stream
   if not running then
+    if #entries == 0 and not self.conversation_id then
+      return { start.entry(self.root, self.model) }
+    end
     return entries
   end
   for _, message in ipairs(self.messages) do

@@ -22,6 +22,7 @@ local M = {}
 ---@field input palimpsest.Input
 ---@field windows? palimpsest.Windows
 ---@field activity? string
+---@field model? palimpsest.ModelInfo The one that answers in a new conversation.
 ---@field stale_facts? integer
 ---@field hub? palimpsest.HubStatus
 ---@field used_at integer When somebody went to it last, in nanoseconds of `vim.uv.hrtime`.

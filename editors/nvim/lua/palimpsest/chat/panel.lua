@@ -35,6 +35,7 @@ function Chat:open(done)
   self:_draw(true)
   if is_first then
     self:_begin(done)
+    self:ask_model()
   elseif done then
     done()
   end
@@ -69,6 +70,29 @@ function Chat:_map_keys()
       self:stop()
     end, { buffer = self.view.buf, desc = "Palimpsest: stop the answer" })
   end
+  vim.keymap.set("n", "<CR>", function()
+    self:_take_starter()
+  end, { buffer = self.view.buf, desc = "Palimpsest: take the line under the cursor into the message" })
+end
+
+---@private
+function Chat:_take_starter()
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local starters = self.view.entries[1] and self.view.entries[1].starters
+  if starters and line >= starters.first and line <= starters.last and self:is_open() then
+    self.input:set_text(vim.trim(vim.api.nvim_get_current_line()))
+    vim.api.nvim_set_current_win(self.windows.input)
+  end
+end
+
+--- Asks which model answers in a new conversation, for the empty transcript.
+function Chat:ask_model()
+  client.request(self.root, methods.ModelStatusRequest, {}, function(err, status)
+    if not err then
+      self.model = status.model
+      self:_draw()
+    end
+  end)
 end
 
 ---@private

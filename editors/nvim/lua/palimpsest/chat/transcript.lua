@@ -1,5 +1,7 @@
 --- A conversation as lines: which text stands where, what is folded, what is only decoration. Touches no buffer.
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
+local tool_line = require("palimpsest.chat.tool_line")
 
 local M = {}
 
@@ -21,27 +23,21 @@ local M = {}
 ---@class palimpsest.Entry
 ---@field id? integer The message; nil for what is no message, and for an answer that is still coming.
 ---@field turn_id? string
----@field role "user"|"assistant"|"note"
+---@field role "user"|"assistant"|"note"|"start"
 ---@field parts palimpsest.Part[]
 ---@field has_header boolean
 ---@field author? string Of a shared conversation: who else wrote it, or asked for it.
 ---@field stamp? string
----@field ending? string How it ended, when not as it should.
+---@field ending? string How it ended, when not as it should: the last line.
+---@field starters? { first: integer, last: integer } The lines of an empty transcript that can be taken into the input.
 ---@field group? { key: string, label: string } Neighbours with the same key are folded as one.
 ---@field lines? string[]
 ---@field folds? palimpsest.Fold[]
 ---@field start? integer The line before its first one.
----@field is_first? boolean Whether it was rendered without a blank line before it.
+---@field has_gap? boolean Whether it was rendered with a blank line before it.
 ---@field is_running? boolean
 
-local ENDINGS = {
-  cancelled = "Stopped; the text that had arrived is kept.",
-  errored = "It broke off with an error; the text that had arrived is kept. :Palimpsest continue or retry goes on.",
-  interrupted = "It broke off when its server ended; the text that had arrived is kept. "
-    .. ":Palimpsest continue or retry goes on.",
-}
-
-local HEADERS = { user = "You", assistant = "Answer", note = "Palimpsest" }
+local ENDINGS, HEADERS = texts.endings, texts.headers
 
 --- A tool's words look like code, whatever they hold: indented, no line of them is a heading, a fence or a list.
 local function indented(body)
@@ -59,29 +55,28 @@ local function render_part(part)
     return vim.split(text.sanitise(part.text), "\n", { plain = true }), nil
   elseif part.type == "thinking" then
     local lines = indented(part.text)
-    return lines, ("▸ Reasoning (%s)"):format(text.counted(#lines, "line"))
+    return lines, "▸ " .. texts.thought:format(text.counted(#lines, "line"))
   elseif part.type == "attachment" then
     local lines = indented(part.text)
-    table.insert(lines, 1, "    attached: " .. text.one_line(part.name or ""))
-    return lines, "▸ attached: " .. text.one_line(part.name or "")
+    local label = texts.attached:format(text.one_line(part.name or ""))
+    table.insert(lines, 1, "    " .. label)
+    return lines, "▸ " .. label
   end
   local name = text.one_line(part.name or "tool")
-  local lines = { "    " .. name }
+  local lines = { "    " .. texts.tool.arguments:format(name) }
   vim.list_extend(lines, indented(part.text))
-  local state = part.is_running and "running" or "requested"
   if part.result then
-    state = part.is_error and "failed" or text.counted(#vim.split(part.result, "\n", { plain = true }), "line")
-    table.insert(lines, part.is_error and "    ✗ failed:" or "    → result:")
+    table.insert(lines, "    " .. (part.is_error and texts.tool.failed .. ":" or texts.tool.result))
     vim.list_extend(lines, indented(part.result))
   end
-  return lines, ("▸ %s %s (%s)"):format(name, text.shorten(text.one_line(part.text), 60), state)
+  return lines, tool_line.of(part)
 end
 
 ---@param entry palimpsest.Entry
----@param is_first boolean
-function M.render_entry(entry, is_first)
+---@param has_gap boolean
+function M.render_entry(entry, has_gap)
   local lines, folds = {}, {}
-  if not is_first then
+  if has_gap then
     table.insert(lines, "")
   end
   if entry.has_header then
@@ -90,7 +85,7 @@ function M.render_entry(entry, is_first)
     table.insert(lines, not author and own or entry.role == "user" and author or ("%s to %s"):format(own, author))
   end
   for n, part in ipairs(entry.parts) do
-    if n > 1 then
+    if n > 1 and not (part.type == "tool" and entry.parts[n - 1].type == "tool") then
       table.insert(lines, "")
     end
     local rendered, label = render_part(part)
@@ -99,7 +94,20 @@ function M.render_entry(entry, is_first)
     end
     vim.list_extend(lines, rendered)
   end
-  entry.lines, entry.folds, entry.is_first = lines, folds, is_first
+  if entry.ending then
+    vim.list_extend(lines, { "", entry.ending })
+  end
+  entry.lines, entry.folds, entry.has_gap = lines, folds, has_gap
+end
+
+--- A blank line keeps entries apart, but not the calls of a turn.
+---@param before palimpsest.Entry|nil
+---@param entry palimpsest.Entry
+---@return boolean
+local function is_apart(before, entry)
+  local last, first = before and before.parts[#before.parts], entry.parts[1]
+  local is_run = last and first and last.type == "tool" and first.type == "tool"
+  return before ~= nil and (entry.has_header or not is_run or before.ending ~= nil)
 end
 
 ---@param message palimpsest.MessageInfo
@@ -192,8 +200,9 @@ function M.layout(entries)
   local lines, folds = {}, {}
   local group
   for n, entry in ipairs(entries) do
-    if not entry.lines or entry.is_first ~= (n == 1) then
-      M.render_entry(entry, n == 1)
+    local has_gap = is_apart(entries[n - 1], entry)
+    if not entry.lines or entry.has_gap ~= has_gap then
+      M.render_entry(entry, has_gap)
     end
     entry.start = #lines
     vim.list_extend(lines, entry.lines)
@@ -202,7 +211,7 @@ function M.layout(entries)
       group.last, group.count = #lines, group.count + 1
     elseif entry.group then
       -- The blank line before a group is not part of it, so that two groups stay apart.
-      local first = entry.start + (n == 1 and 1 or 2)
+      local first = entry.start + (has_gap and 2 or 1)
       group = { key = entry.group.key, first = first, last = #lines, level = 1, count = 1, label = entry.group.label }
       table.insert(folds, group)
     else

@@ -4,6 +4,7 @@ local complain = require("palimpsest.complain")
 local methods = require("palimpsest.protocol").methods
 local sharing = require("palimpsest.sharing")
 local stream = require("palimpsest.chat.stream")
+local texts = require("palimpsest.texts")
 
 ---@class palimpsest.Chat
 local Chat = {}
@@ -68,7 +69,8 @@ function Chat:_end_turn(which, err, result)
     end
     return
   elseif err then
-    self:note(err.message)
+    local is_key = err.data and err.data.kind == "auth"
+    self:note(is_key and err.message .. "\n\n" .. texts.key.change_hint or err.message)
   end
   self:_read("once")
   self:_draw_bar()

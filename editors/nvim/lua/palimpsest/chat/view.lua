@@ -5,6 +5,7 @@ local transcript = require("palimpsest.chat.transcript")
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace("palimpsest_transcript")
+local FOLD_GROUPS = { ["✗"] = "PalimpsestFailed" }
 local HEADER_GROUPS = { user = "PalimpsestUser", assistant = "PalimpsestAnswer", note = "PalimpsestNote" }
 
 ---@class palimpsest.View
@@ -119,9 +120,9 @@ end
 ---@private
 function View:_decorate()
   vim.api.nvim_buf_clear_namespace(self.buf, NAMESPACE, 0, -1)
-  for n, entry in ipairs(self.entries) do
+  for _, entry in ipairs(self.entries) do
     if entry.has_header then
-      local line = entry.start + (n == 1 and 0 or 1)
+      local line = entry.start + (entry.has_gap and 1 or 0)
       local about = entry.id and ("#%d"):format(entry.id) or ""
       if entry.stamp then
         about = about .. "  " .. text.local_time(entry.stamp)
@@ -134,8 +135,14 @@ function View:_decorate()
     end
     if entry.ending then
       vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, entry.start + #entry.lines - 1, 0, {
-        virt_lines = { { { entry.ending, "PalimpsestEnding" } } },
+        line_hl_group = "PalimpsestEnding",
       })
+    end
+    for line = entry.starters and entry.starters.first or 1, entry.starters and entry.starters.last or 0 do
+      vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, line - 1, 0, { line_hl_group = "PalimpsestStarter" })
+    end
+    if entry.starters then
+      vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, 0, 0, { line_hl_group = "PalimpsestTitle" })
     end
   end
 end
@@ -191,10 +198,14 @@ function M.level(line)
 end
 
 --- For 'foldtext'.
----@return string
+---@return string|[string, string][]
 function M.label()
   local view = by_buffer[vim.api.nvim_get_current_buf()]
-  return view and view.labels[vim.v.foldstart] or vim.fn.getline(vim.v.foldstart)
+  local label = view and view.labels[vim.v.foldstart]
+  if not label then
+    return vim.fn.getline(vim.v.foldstart)
+  end
+  return { { label, FOLD_GROUPS[vim.fn.strcharpart(label, 0, 1)] or "PalimpsestFold" } }
 end
 
 return M

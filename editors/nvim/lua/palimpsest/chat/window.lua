@@ -1,5 +1,6 @@
 --- Where the chat stands on the screen: the transcript and, below it, the input.
 local config = require("palimpsest.config")
+local texts = require("palimpsest.texts")
 
 local M = {}
 
@@ -7,6 +8,9 @@ local M = {}
 ---@field transcript integer
 ---@field input integer
 ---@field group integer
+
+-- Columns: a chat beside the files is at least this wide, and it is below them where that leaves too little.
+local LEAST_BESIDE, LEAST_SCREEN = 42, 80
 
 local function amount(value, whole)
   return math.max(1, math.floor(value < 1 and value * whole or value))
@@ -48,7 +52,7 @@ local INPUT_OPTIONS = {
   relativenumber = false,
   signcolumn = "no",
   winfixheight = true,
-  winbar = "%#PalimpsestAbout# Your message%*",
+  winbar = "%#PalimpsestAbout# " .. texts.input .. "%*",
 }
 
 ---@param transcript integer Buffer.
@@ -73,11 +77,15 @@ local function open_transcript(transcript)
       border = "rounded",
     })
   end
-  local is_beside = window.side == "left" or window.side == "right"
+  local side = window.side
+  local is_beside = side == "left" or side == "right"
+  if is_beside and vim.o.columns < LEAST_SCREEN then
+    is_beside, side = false, "below"
+  end
   return vim.api.nvim_open_win(transcript, true, {
-    split = window.side,
+    split = side,
     win = -1,
-    width = is_beside and amount(window.width, vim.o.columns) or nil,
+    width = is_beside and math.max(LEAST_BESIDE, amount(window.width, vim.o.columns)) or nil,
     height = not is_beside and amount(window.height, vim.o.lines) or nil,
   })
 end

@@ -1,0 +1,46 @@
+--- What the user attaches to the next message from a buffer: its file, some of its lines, its diagnostics.
+local M = {}
+
+---@param chat palimpsest.Chat
+---@param call palimpsest.Call
+function M.file(chat, argument, call)
+  local bufnr = vim.api.nvim_get_current_buf()
+  local attachment, label
+  if argument ~= "" then
+    attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
+  elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
+    vim.notify("Palimpsest: this buffer has no file. Name one: :Palimpsest attach FILE")
+    return
+  elseif (call.range or 0) > 0 then
+    attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
+  else
+    attachment = { type = "file", path = vim.uri_from_bufnr(bufnr) }
+  end
+  label = label or vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+  chat:open()
+  chat.input:attach(label, attachment)
+end
+
+---@param chat palimpsest.Chat
+function M.diagnostics(chat)
+  local bufnr = vim.api.nvim_get_current_buf()
+  local severities = { "error", "warning", "information", "hint" }
+  local found = vim.tbl_map(function(each)
+    return {
+      path = vim.uri_from_bufnr(bufnr),
+      line = each.lnum + 1,
+      severity = severities[each.severity],
+      message = each.message,
+      source = each.source,
+      code = each.code and tostring(each.code) or nil,
+    }
+  end, vim.diagnostic.get(bufnr))
+  if #found == 0 then
+    vim.notify("Palimpsest: this buffer has no diagnostics.")
+    return
+  end
+  chat:open()
+  chat.input:attach("problems", { type = "diagnostics", diagnostics = found })
+end
+
+return M
