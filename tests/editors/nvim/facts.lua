@@ -176,7 +176,7 @@ it("takes the mark away by the code action forget, and the fact with it", functi
   make_stale("net * (RATE + 1)")
   -- Neovim's own way to ask what a server wants to know.
   vim.fn.inputlist = function(lines) -- luacheck: ignore 122
-    assert(lines[1]:find("Forget fact", 1, true), lines[1])
+    assert(lines[1]:find("Forget this fact", 1, true), lines[1])
     return 1
   end
   act("palimpsest.fact.forget")

@@ -20,7 +20,8 @@ end
 function M.winbar(chat)
   local title = text.one_line(chat.info and chat.info.title ~= "" and chat.info.title or texts.conversations.new)
   local usage, mark, status = chat.usage, sharing.mark(chat.info, chat.hub), text.one_line(chat:status())
-  -- The title has the room that is left; the model's name and the bar go before it is cut.
+  -- Who reads and who writes is always in sight. The title has the room that is left; the model's name and the bar go
+  -- before it is cut.
   local free = vim.api.nvim_win_get_width(chat.windows.transcript) - vim.fn.strdisplaywidth(title .. status) - 3
   local parts = {}
   local function add(plain, shown)
@@ -30,19 +31,20 @@ function M.winbar(chat)
       table.insert(parts, shown)
     end
   end
+  if mark ~= "" then
+    free = free - vim.fn.strdisplaywidth(text.one_line(mark)) - 3
+    table.insert(parts, "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
+  end
   if usage then
     local group = COLOURS[usage.severity] or "PalimpsestGreen"
     add(bar(usage), ("%%#%s#%s%%*"):format(group, bar(usage)))
     add(text.one_line(usage.compact), text.in_statusline(usage.compact))
   end
-  if mark ~= "" then
-    add("· " .. text.one_line(mark), "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
-  end
   if usage then
     add(text.one_line(usage.model), text.in_statusline(usage.model))
   end
   local group = chat.stream and "PalimpsestAbout" or "PalimpsestEnding"
-  table.insert(parts, 1, "%#PalimpsestTitle# " .. text.in_statusline(title) .. "%*%<")
+  table.insert(parts, 1, "%#PalimpsestTitle# %<" .. text.in_statusline(title) .. "%*")
   table.insert(parts, ("%%=%%#%s#%s%%* "):format(group, text.in_statusline(status)))
   return table.concat(parts, " ")
 end
