@@ -95,10 +95,12 @@ class Shop:
         return self._said.read_text(errors="replace")
 
     async def check_settled(self) -> None:
-        """The fact is no longer stale, and is the same."""
-        async with editor(self._directory, self.folder) as asking:
-            listed = await asking.client.result("palimpsest/facts/list", {})
-        assert [(each["content"], each["isStale"]) for each in listed["facts"]] == [(FACT, False)]
+        """The fact is no longer stale, and is the same, once the file was looked at."""
+        found: list[tuple[str, bool]] = []
+        async with editor(self._directory, self.folder) as asking, asyncio.timeout(WAIT_S):
+            while found != [(FACT, False)]:
+                listed = await asking.client.result("palimpsest/facts/list", {})
+                found = [(each["content"], each["isStale"]) for each in listed["facts"]]
 
 
 def artefact(name: str) -> Path | None:

@@ -180,7 +180,8 @@ test("a summary is a sheet in the conversation, with the originals in place and 
 
 test("another model is chosen from the list", async () => {
     await window.panel.getByTestId("model").click();
-    const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "offline" });
+    await window.page.locator(".quick-input-widget input[type=text]").first().fill("Quotes only");
+    const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Quotes only" });
     await row.first().click();
     await window.panel.getByRole("button", { name: "Model: offline. Choose another" }).waitFor();
 });
