@@ -74,8 +74,8 @@ class Hub:
         await self.aclose()
 
     async def aclose(self) -> None:
-        await self._calls.close()
-        await self._reads.close()
+        await self._calls.end()
+        await self._reads.end()
 
     # Who is who
 

@@ -80,6 +80,7 @@ class Connection:
         self._lock = asyncio.Lock()
         self._pauses = Pauses(_LONGEST_PAUSE_S)
         self._not_before = 0.0
+        self._is_over = False
 
     async def call(self, function: str, *arguments: object) -> Rows:
         """The rows that a function of the schema `hub` answers. Raises HubRefused, HubUnreachable."""
@@ -110,6 +111,11 @@ class Connection:
                     raise
         raise AssertionError("unreachable")
 
+    async def end(self) -> None:
+        """Close for good: a call that comes too late opens nothing any more."""
+        self._is_over = True
+        await self.close()
+
     async def close(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
@@ -123,6 +129,8 @@ class Connection:
 
     async def _open(self) -> None:
         """Connects and looks at the schema's version. After a failure calls fail at once for a while."""
+        if self._is_over:
+            raise HubUnreachable("The way to the hub was closed.")
         now = asyncio.get_running_loop().time()
         if now < self._not_before:
             raise HubUnreachable("The hub was not reached just now; it is tried again in a moment.")
@@ -132,6 +140,9 @@ class Connection:
             self._not_before = now + self._pauses.next_s()
             raise
         self._pauses.reset()
+        if self._is_over:
+            await self.close()
+            raise HubUnreachable("The way to the hub was closed.")
         ((version,),) = await self._statement("SELECT max(version) FROM hub.migration", ())
         if version not in SCHEMAS:
             await self.close()
