@@ -3,18 +3,34 @@ do."""
 
 from __future__ import annotations
 
-import pytest
-from tests.hub.lab import AT, Lab, TestTeam, message
-from tests.hub.machines import Machine, assert_same, share
-from tests.hub.test_sharing_under_attack import hub_texts, lose, unreachable
+import uuid
 
-from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import MessageId, Role
+import pytest
+from tests.hub.lab import AT, Lab, TestTeam, message, messages
+from tests.hub.machines import Machine, assert_same, share
+from tests.hub.test_sharing_under_attack import hub_texts, lose, share_a_summarized_fork, unreachable
+
+from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, Role
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.watch import Watch
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.migration import set_up
 from palimpsest_hub.records import NewConversation
+
+
+async def say_alone(machines: list[Machine], team: TestTeam, question: str, answer: str) -> ConversationId:
+    """Bob leaves the team, asks that in what he shared with Ann, comes back and opens it; the conversation."""
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
+    assert await bob.ask(question, answer) == "committed"
+    team.set_role("bob", "writer")
+    await publication.open_shared(bob.sharing, team.id, at)
+    await bob.sharing.reconcile(at)
+    return at
+
 
 # Private words go out
 
@@ -45,29 +61,15 @@ async def test_another_team_takes_a_conversation_by_its_id(machines: list[Machin
 async def test_what_was_said_alone_behind_old_digests_goes_out(machines: list[Machine], team: TestTeam) -> None:
     """Bob leaves the team, talks alone, comes back and opens the conversation: what he said alone is pushed to the
     team, when nothing was said since it was shared (all digests are of version 1)."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
-    assert await bob.ask("Ann is to be let go?", "Privately, yes.") == "committed"
-    team.set_role("bob", "writer")
-    await publication.open_shared(bob.sharing, team.id, at)
-    await bob.sharing.reconcile(at)
-    assert "Privately" not in await hub_texts(ann, team, at)
+    at = await say_alone(machines, team, "Ann is to be let go?", "Privately, yes.")
+    assert "Privately" not in await hub_texts(machines[0], team, at)
 
 
 async def test_a_place_said_alone_stops_the_conversation(machines: list[Machine], team: TestTeam) -> None:
     """The same with a path or key in it: the conversation is `Unsound` for Bob from then on, nothing he says is
     pushed."""
-    ann, bob = machines
-    at = await share(machines, team)
-    await ann.settle()
-    await bob.sharing.hub.set_membership(team.id, team.ids["bob"], "left")
-    assert await bob.ask("Look at /home/bob/heron/a.py", "I did.") == "committed"
-    team.set_role("bob", "writer")
-    await publication.open_shared(bob.sharing, team.id, at)
-    await bob.sharing.reconcile(at)
-    assert await bob.ask("And now?", "Now.") == "committed"
+    at = await say_alone(machines, team, "Look at /home/bob/heron/a.py", "I did.")
+    assert await machines[1].ask("And now?", "Now.") == "committed"
     await assert_same(machines, at)
 
 
@@ -119,23 +121,29 @@ async def test_a_purge_in_an_unshared_parent_misses_its_shared_fork(machines: li
     """After /unshare of a conversation whose fork is shared, a purge in it purges here and never tells the hub: the
     fork's summaries there repeat the purged words, and others keep them."""
     ann, _ = machines
-    at = ann.bench.conversation_id
-    await ann.ask("The heron is called Xanthippe in src/heron.py, never write Socrates.", "A name. " * 200)
-    for n in range(6):
-        await ann.ask(f"Question {n} about src/pump_{n}.py?", f"The pump_{n} is on. " * 60)
-    await publication.share(ann.sharing, at, team.id)
-    fork = (await ann.bench.session.conversations.fork(at, None, "f")).id
-    ann.bench.conversation_id = fork
-    await ann.ask("In the fork?", "Yes, in it. " * 30)
-    await publication.share(ann.sharing, fork, team.id)
-    await ann.bench.session.conversations.summarize(fork, (MessageId(0), MessageId(14)))
-    await ann.settle()
-    await ann.sharing.reconcile(fork)
-    assert "Xanthippe" in await hub_texts(ann, team, fork)
+    at, fork = await share_a_summarized_fork(ann, team)
     await publication.unshare(ann.sharing, at)
     await ann.purge(at, 0, 2)
     await ann.sharing.reconcile(fork)
     assert "Xanthippe" not in await hub_texts(ann, team, fork)
+
+
+async def test_a_fork_by_another_team_purges_its_parent(machines: list[Machine], team: TestTeam, lab: Lab) -> None:
+    """Who knows the id of a conversation that is Bob's alone shares one of that id, and a fork of it, in another team
+    of Bob's, and purges it there: when Bob opens the fork, his own words are deleted for good."""
+    bob = machines[1]
+    assert await bob.ask("My own words?", "Yours.") == "committed"
+    other = lab.team(mallory="writer")
+    lab.owner.execute("INSERT INTO hub.membership VALUES (%s, %s, 'writer')", [other.id, team.ids["bob"]])
+    mallory, at, fork = other.hub("mallory"), bob.bench.conversation_id, uuid.uuid4().hex
+    await mallory.share(other.id, NewConversation(at, "", "fake/model", AT))
+    lease = await mallory.lease(other.id, at, "hers", "x")
+    await mallory.push(lease, messages(at, ["hers", "too"]))
+    await mallory.share(other.id, NewConversation(fork, "", "fake/model", AT, at, 2))
+    await mallory.purge(lease, 0, 2)
+    with pytest.raises(InvalidRequest, match="not shared with this team"):
+        await publication.open_shared(bob.sharing, other.id, ConversationId(fork))
+    assert await bob.texts(at) == ["My own words?", "Yours."]
 
 
 # A member who speaks SQL

@@ -71,6 +71,18 @@ async def test_a_call_that_is_cancelled_leaves_nothing_for_the_next(lab: Lab) ->
     assert await ann.me() == team.ids["ann"]
 
 
+async def test_a_call_behind_the_end_opens_nothing(lab: Lab, postgres: str) -> None:
+    team = lab.team(ann="writer")
+    ann = team.hub("ann")
+    await ann.teams()
+    late = asyncio.create_task(ann.me())
+    await ann.aclose()
+    await asyncio.wait([late])
+    with pytest.raises(HubUnreachable, match="closed"):
+        await ann.teams()
+    assert ann._calls._connection is ann._reads._connection is None
+
+
 async def test_a_hub_that_does_not_answer_is_unreachable(lab: Lab) -> None:
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))

@@ -47,11 +47,8 @@ async def hub_texts(machine: Machine, team: TestTeam, at: ConversationId) -> str
     return "\n".join([found.title, *(each.body or "" for each in entries)])
 
 
-# Purges
-
-
-async def test_a_purge_reaches_what_shared_forks_made_of_the_messages(machines: list[Machine], team: TestTeam) -> None:
-    ann, bob = machines
+async def share_a_summarized_fork(ann: Machine, team: TestTeam) -> tuple[ConversationId, ConversationId]:
+    """A shared conversation about Xanthippe, and a shared fork of it with a summary that names her."""
     at = ann.bench.conversation_id
     await ann.ask("The heron is called Xanthippe in src/heron.py, never write Socrates.", "A name. " * 200)
     for n in range(6):
@@ -65,6 +62,15 @@ async def test_a_purge_reaches_what_shared_forks_made_of_the_messages(machines: 
     await ann.settle()
     await ann.sharing.reconcile(fork)
     assert "Xanthippe" in await hub_texts(ann, team, fork)
+    return at, fork
+
+
+# Purges
+
+
+async def test_a_purge_reaches_what_shared_forks_made_of_the_messages(machines: list[Machine], team: TestTeam) -> None:
+    ann, bob = machines
+    at, fork = await share_a_summarized_fork(ann, team)
     await publication.open_shared(bob.sharing, team.id, fork)
     await ann.purge(at, 0, 2)
     await ann.sharing.reconcile(fork)
