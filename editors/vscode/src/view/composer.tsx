@@ -19,6 +19,8 @@ export interface Typed {
     text: string;
     /** The draft of the host that it came from, or came behind; see `State.draft`. */
     n: number;
+    /** What is said when the answer that runs has ended. Its conversation is not known before the first message of one. */
+    queued?: { readonly text: string; readonly conversationId: string | undefined } | undefined;
 }
 
 interface Props {
@@ -37,8 +39,11 @@ function ComposerForm({ state, typed }: Props) {
     const saving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
     const [text, setText] = useState(typed.text);
     const [picked, setPicked] = useState(0);
-    /** What is said when the answer has ended. */
-    const [queued, setQueued] = useState<{ readonly text: string; readonly conversationId: string | undefined } | undefined>(undefined);
+    const [queued, setQueuedHere] = useState(typed.queued);
+    const setQueued = (value: Typed["queued"]) => {
+        typed.queued = value;
+        setQueuedHere(value);
+    };
     const items = state.completion.seq === seq.current ? state.completion.items : [];
     const isWritten = state.conversation?.shared?.writer !== undefined;
     const isRunning = state.live !== undefined && !isWritten;
@@ -83,7 +88,10 @@ function ComposerForm({ state, typed }: Props) {
         flush.current = () => {
             clearTimeout(saving.current);
             flush.current = () => undefined;
-            post({ type: "draft", text: draft, ...(conversationId === undefined ? {} : { conversationId }) });
+            // What waits is kept as a draft, too: the window may be closed before it is said.
+            const waits = typed.queued?.conversationId === conversationId ? typed.queued?.text : undefined;
+            const all = [waits ?? "", draft].filter((each) => each !== "").join("\n\n");
+            post({ type: "draft", text: all, ...(conversationId === undefined ? {} : { conversationId }) });
         };
         saving.current = setTimeout(() => {
             flush.current();
@@ -136,13 +144,22 @@ function ComposerForm({ state, typed }: Props) {
     };
     // What was typed during an answer is said when it has ended; an answer that was stopped or failed gives it back.
     useEffect(() => {
-        if (queued === undefined || (isRunning && queued.conversationId === conversationId)) {
+        if (queued === undefined) {
             return;
         }
+        if (isRunning && queued.conversationId === undefined) {
+            setQueued({ ...queued, conversationId }); // the conversation that begins with the message before it
+            return;
+        }
+        if (isRunning && queued.conversationId === conversationId) {
+            return;
+        }
+        flush.current(); // in another conversation it stays the draft of its own
         setQueued(undefined);
         if (queued.conversationId !== undefined && queued.conversationId !== conversationId) {
-            post({ type: "draft", text: queued.text, conversationId: queued.conversationId });
-        } else if (state.failure === undefined && state.ended?.status === "committed") {
+            return;
+        }
+        if (state.failure === undefined && state.ended?.status === "committed") {
             post({ type: "send", text: queued.text });
         } else {
             const both = [queued.text, text].filter((each) => each !== "").join("\n\n");
