@@ -138,7 +138,7 @@ export const TOOLS = {
     failed: "Failed",
     thinking: "Thinking",
     thought: "Thought",
-    exitCode: "exit code",
+    exitStatus: "exit status",
     oneLine: "1 line",
     lines: "lines",
 } as const;
@@ -148,7 +148,6 @@ export const CHAT = {
     new: "New conversation",
     conversations: "Conversations",
     facts: "Facts",
-    rename: "Rename",
     you: "You",
     copy: "Copy",
     copyAnswer: "Copy answer",
@@ -200,7 +199,6 @@ export const DECISIONS = {
 export const ENDINGS = {
     stopped: "You stopped this answer.",
     brokeOff: "This answer broke off.",
-    closed: "Palimpsest was closed during this answer.",
     limit: "The answer reached its length limit.",
     dismiss: "Dismiss",
     close: "Close",

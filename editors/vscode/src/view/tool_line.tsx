@@ -31,7 +31,7 @@ export function ToolLine({ call }: { readonly call: ToolCall }) {
                 {target.isCode ? <code>{target.text}</code> : <span class="file">{target.text}</span>}
                 {target.folder !== "" && <span class="dir">{target.folder}</span>}
             </span>
-            {call.result !== undefined && <span class="out">{outcomeOf(call.result)}</span>}
+            {call.result !== undefined && <span class="out">{outcomeOf(call.name, call.result)}</span>}
         </Folded>
     );
 }

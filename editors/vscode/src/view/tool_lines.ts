@@ -65,12 +65,16 @@ function argumentsOf(json: string): Record<string, unknown> {
     }
 }
 
+/** How the server says that a program has ended (`run_command`), behind what it wrote. */
+const STATUS = /\[Exit status (\d+)\.[^\]]*\]$/;
+
 /** What came of it, in a few words. */
-export function outcomeOf(result: string): string {
-    const code = /^(?:exit code|exited with)[: ]+(\d+)/im.exec(result)?.[1];
-    if (code !== undefined && code !== "0") {
-        return `${TOOLS.exitCode} ${code}`;
+export function outcomeOf(name: string, result: string): string {
+    const status = name === "run_command" ? STATUS.exec(result)?.[1] : undefined;
+    if (status !== undefined && status !== "0") {
+        return `${TOOLS.exitStatus} ${status}`;
     }
-    const n = result === "" ? 0 : result.split("\n").length;
+    const text = status === undefined ? result : result.replace(STATUS, "").trimEnd();
+    const n = text === "" ? 0 : text.split("\n").length;
     return n === 0 ? "" : n === 1 ? TOOLS.oneLine : `${n.toLocaleString("en")} ${TOOLS.lines}`;
 }
