@@ -279,6 +279,10 @@ async def test_a_key_is_tried_at_its_service_and_kept_nowhere(tmp_path: Path, fo
         await client.result(SET, {"provider": "gemini", "key": WRONG})
         assert (await client.result(CHECK, {"provider": "gemini"}))["verdict"] == "refused", "the key that is used now"
         assert await ready() == {"gemini"}
+        n_asked = len(fake.requests)
+        stolen = await client.request(CHECK, {"provider": "gemini", "address": fake.url})
+        assert "Give the key with the address" in stolen["error"]["message"]
+        assert len(fake.requests) == n_asked, "a key that is kept goes to no other address"
     for message in client.inbox:
         assert_holds_no_key(json.dumps(message), message)
     assert_no_file_holds_a_key(tmp_path)

@@ -1842,7 +1842,7 @@ export interface SetCredentialsResult {
 export interface CheckCredentialsParams {
     /** A provider. */
     provider: string;
-    /** The key. Absent: the one that is used now; for a provider without keys, none. */
+    /** The key. Absent: the one that is used now, which is sent to no other address than its own; for a provider without keys, none. */
     key?: string;
     /** The address of the service. Absent: the one that is used now. */
     address?: string;

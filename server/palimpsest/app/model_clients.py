@@ -124,6 +124,8 @@ class ClientPool:
         at = address or self._own_address(settings, entry)
         if not entry.key_variables:
             return await ask_service(await asyncio.to_thread(client_class(entry.format), at or entry.address))
+        if address and key is None:
+            raise InvalidRequest(f"Give the key with the address: the key of {entry.title} is sent to no other one.")
         used = key or self.keys.get(provider)
         if used is None:
             raise InvalidRequest(f"There is no key for {entry.title} yet.")

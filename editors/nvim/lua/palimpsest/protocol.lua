@@ -1084,7 +1084,7 @@
 --- A key and an address to try. The server keeps neither. Each is sent only to the service.
 ---@class palimpsest.CheckCredentialsParams
 ---@field provider string A provider.
----@field key? string The key. Absent: the one that is used now; for a provider without keys, none.
+---@field key? string The key. Absent: the one that is used now, which is sent to no other address than its own; for a provider without keys, none.
 ---@field address? string The address of the service. Absent: the one that is used now.
 
 --- What the service said when it was asked for its list of models, which is free.

@@ -68,9 +68,7 @@ export class Setup {
     }
 
     private async chooseService(): Promise<Step | undefined> {
-        const [{ services }, kept] = await Promise.all([this.server.request(CredentialsListRequest, {}), this.keys.kept()]);
-        const local = services.find((each) => each.provider === LOCAL);
-        const found = local === undefined ? undefined : await this.look(local);
+        const [{ services }, kept, found] = await Promise.all([this.server.request(CredentialsListRequest, {}), this.keys.kept(), this.look()]);
         const items: Array<Item<Step>> = services.filter((each) => each.takesKey).map((each) => ({
             label: serviceOf(each.provider),
             description: `${SERVICES[each.provider]?.models ?? each.title} · ${stateOf(each)}`,
@@ -86,8 +84,8 @@ export class Setup {
         return pick(KEYS.title, KEYS.which, items);
     }
 
-    private async look(local: ServiceInfo): Promise<CheckCredentialsResult | undefined> {
-        const answer = await this.check({ provider: LOCAL, address: local.address });
+    private async look(): Promise<CheckCredentialsResult | undefined> {
+        const answer = await this.check({ provider: LOCAL });
         return answer.verdict === "accepted" ? answer : undefined;
     }
 
@@ -161,7 +159,7 @@ export class Setup {
     private async local(): Promise<boolean> {
         const { services } = await this.server.request(CredentialsListRequest, {});
         const known = services.find((each) => each.provider === LOCAL);
-        let found = known === undefined ? undefined : await this.look(known);
+        let found = await this.look();
         let address = known?.address;
         if (found === undefined || found.models.length === 0) {
             let models: readonly string[] = [];

@@ -58,7 +58,7 @@ class ModelServices(Protocol):
     async def try_service(
         self, settings: Settings, provider: str, key: str | None, address: str | None
     ) -> ServiceAnswer:
-        """Ask a service for its models with `key` at `address`, keeping neither. None: those that are used now. Raises
-        InvalidRequest when there is no such service, or no key to ask it with, and ProviderError (auth) for a text that
-        cannot be a key."""
+        """Ask a service for its models with `key` at `address`, keeping neither. None: those that are used now; a key
+        that is kept goes to no address but its own. Raises InvalidRequest when there is no such service, no key to ask
+        it with, or an address without the key for it, and ProviderError (auth) for a text that cannot be a key."""
         ...

@@ -63,7 +63,8 @@ class CheckCredentialsParams(Wire):
     provider: str
     """A provider."""
     key: str | None = None
-    """The key. Absent: the one that is used now; for a provider without keys, none."""
+    """The key. Absent: the one that is used now, which is sent to no other address than its own; for a provider without
+    keys, none."""
     address: str | None = None
     """The address of the service. Absent: the one that is used now."""
 
