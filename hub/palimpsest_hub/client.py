@@ -42,7 +42,9 @@ _LONGEST_PAUSE_S: Final = 30.0
 _MOST_AT_ONCE: Final = 200
 _MOST_BYTES_AT_ONCE: Final = 4 << 20
 _TIME: Final = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
-_IS_HELD: Final = "lease_store IS NOT NULL AND lease_until > clock_timestamp()"
+_IS_HELD: Final = """lease_store IS NOT NULL AND lease_until > clock_timestamp()
+    AND lease_until <= clock_timestamp() + interval '5 min'"""
+"""No lease is longer, so one that ends later is from before the hub's clock was set back."""
 
 
 class Hub:
@@ -234,7 +236,7 @@ class Hub:
     async def replicas(self, team: str, conversation: str) -> list[Replica]:
         query = f"""SELECT store, member::text, applied_seq, {_TIME.format("seen_at")},
             seen_at > clock_timestamp() - interval '{FOLLOWING_S} s' FROM hub.replica
-            WHERE team = %s AND conversation = %s ORDER BY store"""
+            WHERE team = %s AND conversation = %s ORDER BY store, member"""
         return [Replica(*row) for row in await self._reads.rows(query, team, conversation)]
 
     async def wakings(self, channel: str, poll_s: float | None = None) -> AsyncGenerator[None]:

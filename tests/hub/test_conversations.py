@@ -251,8 +251,9 @@ async def test_a_purge_keeps_the_chain_and_says_which_stores_have_followed(lab: 
     await ann.seen(team.id, lease.conversation, STORE, seq)
     await bob.seen(team.id, lease.conversation, "store of bob", seq - 1)
     await bob.seen(team.id, lease.conversation, STORE, 1)
-    found = [(each.store, each.applied_seq) for each in await bob.replicas(team.id, lease.conversation)]
-    assert found == [(STORE, seq), ("store of bob", seq - 1)]
+    found = {(each.member, each.store): each.applied_seq for each in await bob.replicas(team.id, lease.conversation)}
+    a, b = team.ids["ann"], team.ids["bob"]
+    assert found == {(a, STORE): seq, (b, STORE): 1, (b, "store of bob"): seq - 1}
 
 
 async def test_what_is_no_longer_shared_leaves_only_its_header(lab: Lab) -> None:

@@ -742,7 +742,7 @@ export interface SetDraftParams {
 export interface ForkParams {
     /** The conversation to fork. */
     conversationId: string;
-    /** The last message of the fork, widened to its whole exchange. Absent: the newest message. */
+    /** The last message of the fork, widened to its whole exchange. Absent: the newest message, without a question that is being answered on another machine. */
     messageId?: number;
     /** A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on. */
     title?: string;

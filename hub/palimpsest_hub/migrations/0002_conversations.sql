@@ -185,6 +185,7 @@ BEGIN
         PERFORM hub.refuse('upgrade',
             'This conversation was continued by a newer Palimpsest. Install the newest version to go on.');
     ELSIF c.lease_store IS NOT NULL AND c.lease_until > clock_timestamp()
+        AND c.lease_until <= clock_timestamp() + interval '5 min'  -- else the clock was set back, and it is an old one
         AND (c.lease_member, c.lease_store) IS DISTINCT FROM (hub.me(), p_store)
     THEN
         PERFORM hub.refuse('busy', (SELECT name FROM hub.member WHERE id = c.lease_member) || ' is writing here: '

@@ -19,7 +19,7 @@ CREATE TABLE hub.replica (  -- presence, and how far a purge has come
     member uuid NOT NULL,
     applied_seq bigint NOT NULL,
     seen_at timestamptz NOT NULL,
-    PRIMARY KEY (team, conversation, store),
+    PRIMARY KEY (team, conversation, store, member),  -- what a member says of the store of another is nobody's word
     FOREIGN KEY (team, conversation) REFERENCES hub.conversation
 );
 
@@ -148,6 +148,7 @@ BEGIN
         digest_version = c.digest_version, title = c.title, format = greatest(t.format, p_format)
     WHERE t.team = p_team AND t.id = p_conversation;
     DELETE FROM hub.live l WHERE l.team = p_team AND l.conversation = p_conversation;
+    PERFORM hub.seen(p_team, p_conversation, p_store, c.head_seq);  -- who writes does so on top of all that is here
     PERFORM pg_notify(c.channel, '');
     RETURN QUERY SELECT c.head_seq, c.next_message_id, c.head_digest;
 END
@@ -226,9 +227,11 @@ CREATE FUNCTION hub.seen(p_team uuid, p_conversation text, p_store text, p_seq b
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM hub.require_role(p_team, '{reader,writer,admin}', 'This conversation is not shared with you.');
+    -- Locked first, as a push does, which waits for this row otherwise while the row's reference waits for the push.
+    PERFORM FROM hub.conversation WHERE team = p_team AND id = p_conversation FOR KEY SHARE;
     INSERT INTO hub.replica VALUES (p_team, p_conversation, p_store, hub.me(), p_seq, clock_timestamp())
-    ON CONFLICT (team, conversation, store) DO UPDATE
-        SET applied_seq = excluded.applied_seq, seen_at = excluded.seen_at WHERE hub.replica.member = hub.me();
+    ON CONFLICT (team, conversation, store, member) DO UPDATE
+        SET applied_seq = excluded.applied_seq, seen_at = excluded.seen_at;
 END
 $$;
 

@@ -198,7 +198,7 @@ class ModelHub:
         )
 
     def _is_held(self, found: Conversation) -> bool:
-        return found.store is not None and found.until_s > self.now_s()
+        return found.store is not None and 0 < found.until_s - self.now_s() <= _LONGEST_LEASE_S
 
     # Writing
 
@@ -297,6 +297,7 @@ class ModelHub:
             check(trial.title is not None)
             trial.format = max(trial.format, form)
             trial.live = {}
+            trial.replicas[lease.store, me or ""] = (trial.head_seq, self.now_s())
             self.stored.conversations[lease.team, lease.conversation] = trial
             self.notify(trial.channel)
             head = Head(trial.head_seq, trial.n_messages, trial.head_digest)
@@ -390,8 +391,7 @@ class ModelHub:
         found = self.stored.conversations.get((team, conversation))
         check(found is not None and 1 <= len(store) <= 64)
         assert found is not None
-        if found.replicas.get(store, (me,))[0] == me:
-            found.replicas[store] = (me, seq, self.now_s())
+        found.replicas[store, me] = (seq, self.now_s())
 
     def replicas(self, me: str | None, team: str, conversation: str) -> list[Replica]:
         found = self.stored.conversations.get((team, conversation))
@@ -399,7 +399,7 @@ class ModelHub:
             return []
         return [
             Replica(store, member, seq, iso(at_s), self.now_s() - at_s < FOLLOWING_S)
-            for store, (member, seq, at_s) in sorted(found.replicas.items())
+            for (store, member), (seq, at_s) in sorted(found.replicas.items())
         ]
 
     # Facts

@@ -61,8 +61,8 @@ class Conversation:
     rows: list[Row] = field(default_factory=list)
     live: dict[tuple[int, str, int], str] = field(default_factory=dict)
     """By epoch, turn and number."""
-    replicas: dict[str, tuple[str, int, float]] = field(default_factory=dict)
-    """By store: its member, how far it has come, when that was told."""
+    replicas: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """By store and member: how far it has come, when that was told."""
 
 
 @dataclass(slots=True)

@@ -448,7 +448,7 @@
 --- Fork a conversation at an earlier point. The original stays as it is.
 ---@class palimpsest.ForkParams
 ---@field conversationId string The conversation to fork.
----@field messageId? integer The last message of the fork, widened to its whole exchange. Absent: the newest message.
+---@field messageId? integer The last message of the fork, widened to its whole exchange. Absent: the newest message, without a question that is being answered on another machine.
 ---@field title? string A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on.
 
 --- Hide the end of a conversation.

@@ -30,7 +30,7 @@ from palimpsest.storage.context import inheritance
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.leases import TURN
-from palimpsest.storage.sharing import members
+from palimpsest.storage.sharing import members, shared
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal, turn_records
 from palimpsest.storage.turns.turn_records import TurnRecord
@@ -251,9 +251,11 @@ class Conversations:
         self, conversation_id: ConversationId, after: MessageId | None, title: str | None
     ) -> ConversationRecord:
         """Create a conversation with the messages up to and including `after`, widened to whole exchanges; None for
-        all. Without a title, the fork's title says what it is a fork of.
+        all, but for what somebody asks on another machine and no answer has come to yet. Without a title, the fork's
+        title says what it is a fork of.
 
-        Never waits: it lacks what a running turn has not committed. Raises InvalidRequest for an unknown message.
+        Never waits: it lacks what a running turn has not committed. Raises InvalidRequest for an unknown message, and
+        when nothing is answered yet.
         """
         cleaned, _ = clean_text(title or "")
         child = ConversationId(machine.new_id())
@@ -270,6 +272,10 @@ class Conversations:
             nearby = message_log.read(conversation_id, start, last + MAX_PAGE)
             starts = [start + index for index in exchange_starts([message.content for message in nearby])]
             at = MessageId(min((each for each in starts if each > last), default=start + len(nearby)))
+            if after is None and (asked := shared.asked_elsewhere(conversation_id, nearby)) is not None:
+                at = asked
+            if at == 0:
+                raise InvalidRequest("Nothing is answered here yet. Begin a new conversation, or fork after a message.")
             named = title_of(cleaned) or fork_title(parent.title, {each.title for each in conversations.list_all()})
             record = conversations.fork(child, parent, at, named, utc_now())
             inheritance.inherit(child, conversation_id, at, utc_now())

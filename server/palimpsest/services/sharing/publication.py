@@ -81,6 +81,7 @@ async def readers(sharing: Sharing, team: str) -> Sequence[Member]:
 async def plan(sharing: Sharing, conversation_id: ConversationId, team: str) -> Plan:
     """Raises NotFound, HubIsAway, HubFailed."""
     who = tuple(await readers(sharing, team))
+    await _bring_beginning_into_step(sharing, conversation_id)
     transfer = await sharing.store.read(transfers.read, conversation_id)
     reason = await _copy_reason(sharing, transfer, team)
     leaving = own_messages(transfer) if reason is None else transfer.messages
@@ -96,6 +97,7 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
             raise InvalidRequest("This conversation is shared with another team already. Share a fork of it.")
         await sharing.reconcile(conversation_id)
         return conversation_id
+    await _bring_beginning_into_step(sharing, conversation_id)
     mine = await sharing.take_here(conversation_id, "sharing it")  # what is said meanwhile would not be cleaned
     try:
         at = await _share(sharing, conversation_id, team)
@@ -216,14 +218,19 @@ async def _standing(sharing: Sharing, conversation_id: ConversationId) -> Standi
     return standing
 
 
+async def _bring_beginning_into_step(sharing: Sharing, conversation_id: ConversationId) -> None:
+    """What a fork begins with may not be in the hub yet, or the hub may have others there, and then it moves apart."""
+    for owner, _, _ in await sharing.store.read(conversations.lineage, conversation_id):
+        if owner != conversation_id and await sharing.store.read(shared.standing, ConversationId(owner)) is not None:
+            await sharing.reconcile(ConversationId(owner))
+
+
 async def _copy_reason(sharing: Sharing, transfer: Transfer, team: str) -> CopyReason | None:
     header = transfer.header
     if await asyncio.to_thread(to_clean, own_messages(transfer), sharing.terms.cleaner):
         return CopyReason.REMOVED
-    if header.parent is not None:
-        standing = await sharing.store.read(shared.standing, header.parent)
-        if standing is None or standing.team != team:
-            return CopyReason.FORK
+    if header.parent is not None and not await sharing.store.read(shared.begins_shared, header.id, team):
+        return CopyReason.FORK
     if await sharing.store.read(shared.has_others, header.id, await sharing.me()):
         return CopyReason.OTHERS
     if cannot_stay(transfer):

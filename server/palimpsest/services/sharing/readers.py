@@ -55,17 +55,17 @@ async def readers_of(sharing: Sharing, conversation_id: ConversationId) -> Reade
     with told():
         head = await sharing.hub.conversation(team, conversation_id)
     me = await sharing.me()
-    applied = 0 if standing is None else standing.hub_seq  # what this store pushes itself is not told the hub
+    applied = 0 if standing is None else standing.hub_seq
     stores = [
         ReadingStore(
             names.get(each.member, SOMEBODY),
-            each.store == own,
-            applied if each.store == own else each.applied_seq,
+            is_this := (each.store, each.member) == (own, me),
+            applied if is_this else each.applied_seq,
             each.is_following,
             each.seen_at,
         )
         for each in replicas
     ]
-    if own not in {each.store for each in replicas}:
+    if not any(each.is_this for each in stores):
         stores.append(ReadingStore(names.get(me, SOMEBODY), True, applied, False, None))
     return Readers(team, me, [each for each in members if each.role != "left"], stores, head.head_seq)

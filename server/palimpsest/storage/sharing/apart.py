@@ -51,6 +51,7 @@ def move_apart(lease: HeldLease, start: MessageId, now: str) -> ConversationId:
         "UPDATE extraction SET next_message_id = MIN(next_message_id, ?) WHERE conversation = ?", start, conversation_id
     )
     pending_work.follow(conversation_id, fork, start)
+    _drop_intended_purges(conversation_id, start)
     pending_work.index(fork, MessageId(record.n_messages))
     passages.refresh(conversation_id, max(0, start - 1), start)
     execute(
@@ -58,6 +59,15 @@ def move_apart(lease: HeldLease, start: MessageId, now: str) -> ConversationId:
         *(f"origin:{fork}", canonical_json({"id": conversation_id, "digest": last})),
     )
     return fork
+
+
+def _drop_intended_purges(conversation_id: ConversationId, start: MessageId) -> None:
+    """What the hub has from `start` on was said by others: it is not what was purged here."""
+    execute("DELETE FROM purge_intent WHERE conversation = ? AND start_message_id >= ?", conversation_id, start)
+    execute(
+        "UPDATE purge_intent SET end_message_id = ? WHERE conversation = ? AND end_message_id > ?",
+        *(start, conversation_id, start),
+    )
 
 
 def _move_turns(conversation_id: ConversationId, fork: ConversationId, start: MessageId) -> dict[str, str]:

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
-from palimpsest.domain.messages import ConversationId, MessageId, canonical_json
+from palimpsest.domain.messages import ConversationId, MessageId, Role, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.log import EntryKind, NewEntry, SharedConversation
 from palimpsest.machine import machine
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sql import execute
+from palimpsest.storage.turns import turn_records
 from palimpsest.storage.turns.turn_records import IS_OPEN
 
 _STORE_ID: Final = "hub.store"
@@ -140,6 +142,25 @@ def _make(shared: SharedConversation) -> None:
         )
     conversations.fork(conversation_id, parent, MessageId(shared.fork_at), shared.title, shared.created_at)
     conversations.set_model(conversation_id, shared.model, shared.created_at)
+
+
+def begins_shared(conversation_id: ConversationId, team: str) -> bool:
+    """Whether the team's hub has, as it is here, all that the fork begins with."""
+    record = conversations.get(conversation_id)
+    parent = None if record.parent is None else standing(record.parent)
+    owner = conversations.owner_of(conversation_id, MessageId(record.fork_at - 1))
+    row = execute("SELECT n_pushed FROM shared_conversation WHERE conversation = ?", owner).fetchone()
+    return parent is not None and parent.team == team and (row is None or row[0] >= record.fork_at)
+
+
+def asked_elsewhere(conversation_id: ConversationId, newest: Sequence[StoredMessage]) -> MessageId | None:
+    """The question of a turn that another machine runs, as far as is known here: no answer and no end of the turn has
+    come. `newest`: the newest messages. None when there is none."""
+    is_answered = bool(newest) and newest[-1].content.role is Role.ASSISTANT and not newest[-1].content.calls
+    asked = next((each for each in reversed(newest) if each.content.role is Role.USER), None)
+    if is_answered or asked is None or asked.turn_id is None or turn_records.has_turn(asked.turn_id):
+        return None
+    return None if standing(conversation_id) is None else asked.id
 
 
 def keep_terms(conversation_id: ConversationId, terms: Terms) -> None:

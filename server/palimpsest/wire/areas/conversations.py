@@ -282,7 +282,8 @@ class ForkParams(Wire):
     conversation_id: str
     """The conversation to fork."""
     message_id: int | None = None
-    """The last message of the fork, widened to its whole exchange. Absent: the newest message."""
+    """The last message of the fork, widened to its whole exchange. Absent: the newest message, without a question
+    that is being answered on another machine."""
     title: str | None = None
     """A name for the fork. Absent: the name of the original with `(fork)` behind it, or `(fork 2)` and so on."""
 
