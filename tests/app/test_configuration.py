@@ -377,3 +377,24 @@ def test_whatever_an_editor_sends_loads_or_is_refused_in_sentences(sent: dict[st
 
 def test_a_file_full_of_nonsense_is_not_read_to_its_end(written: Written) -> None:
     assert len(written.problems(user="\n".join(f"nonsense_{n} = 1" for n in range(20_000)))) == 20
+
+
+# -------------------------------------------------------------------------------------------------------- MCP servers
+
+SERVER = '[mcp.one]\ncommand = "run"\nargs = ["-v", "-v"]\nenv = { TOKEN = "${TOKEN}" }\n'
+
+
+def test_only_the_users_own_file_may_name_servers_because_each_is_a_program_that_is_started(written: Written) -> None:
+    assert written.load(user=SERVER).mcp["one"].command == ("run", "-v", "-v")
+    (project,) = written.problems(project=SERVER)
+    assert "mcp may not be set here" in project
+    assert str(written.user_file) in project
+    (editor,) = written.problems(editor={"mcp": {"one": {"command": "run"}}})
+    assert "config.toml" in editor
+
+
+def test_every_mistake_in_a_server_is_named_with_its_place(written: Written) -> None:
+    user = '[mcp.a__b]\ncommand = "run"\n[mcp.two]\n[mcp.three]\ncommand = "run"\nkey = 1\n'
+    problems = written.problems(user=user)
+    assert len(problems) == 3
+    assert all(each.startswith(f"In {written.user_file}: ") for each in problems)

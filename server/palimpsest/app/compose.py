@@ -12,6 +12,7 @@ from pathlib import Path
 
 from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.app.hubs import MISSING, HubPool
+from palimpsest.app.mcp_connections import connect
 from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
 from palimpsest.app.places import read_places, store_directory, user_file
 from palimpsest.app.settings_files import load_settings
@@ -45,6 +46,9 @@ from palimpsest.services.facts.places import FactPlaces
 from palimpsest.services.folder.adoption import Left, find_left, recognise
 from palimpsest.services.folder.folders import EditorsWord, Folders
 from palimpsest.services.folder.session import FolderSession, OpenFolder
+from palimpsest.services.mcp.connection import Connect
+from palimpsest.services.mcp.servers import McpSetup
+from palimpsest.services.mcp.tools import McpTools
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EDITOR, EditorModels
 from palimpsest.services.models.helper import Helpers, HelpingModel
@@ -95,6 +99,8 @@ class Composer:
     hubs: HubPool
     open_events: Callable[[Take], FolderEvents] = open_events
     """The source of events about changed files."""
+    connect: Connect | None = None
+    """Connects with servers of the Model Context Protocol; None: there are none."""
 
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
         """Open the store, close the turns of dead servers, and compose the services. Raises InvalidRequest for an error
@@ -192,6 +198,7 @@ class Composer:
         )
         requests = Requests(contexts, _recall(store, model, settings))
         self._share(settings, folder, contexts)
+        await folder.mcp.take(None if self.connect is None else McpSetup(settings.mcp, self.environ, self.connect))
         services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed, folder.sharing.current)
         return FolderSession(
             folder,
@@ -259,10 +266,11 @@ class Composer:
             FactsTool(lambda: folder.facts.keeper, has_facts=has_facts),
             EditTool(files, editors, approvals, folder.edits),
             EditorTools(editors, approvals),
+            McpTools(folder.mcp, approvals),
         ]
         if settings.run_command:
             makers.append(CommandTool(folder.root, files, approvals, self.environ))
-        return Toolbox(makers, lambda: folder.trust.is_trusted, ForeignWords(approvals).require)
+        return Toolbox(makers, lambda: folder.trust.is_trusted, ForeignWords(approvals).require, folder.mcp.settled)
 
 
 def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:
@@ -326,6 +334,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         load_frame(),
         editor_models,
         hubs,
+        connect=connect,
     )
     return Folders(
         composer.open_session,

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from palimpsest.data import load_model_table
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.mcp.config import MAX_SERVERS, ServerConfig, read_user_table
 from palimpsest.domain.models.limits import LimitsSource
 from palimpsest.domain.settings.schema import NAME, Kind, Setting, settings_of
 from palimpsest.domain.settings.settings import (
@@ -77,7 +78,7 @@ def load_settings(
     sentence per line for all problems.
     """
     problems: list[str] = []
-    user = _Source(str(user_file), problems)
+    user = _Source(str(user_file), problems, servers={})
     user.take_table(_read_toml(user_file, problems))
     project = _Source(str(project_file), problems, user_file=user_file)
     if project_file is not None:
@@ -113,12 +114,17 @@ class _Source:
     user_file: Path | None = None
     """For a project's file: the user's file, where its other settings belong. None for any other source."""
     values: dict[_Path, Any] = field(default_factory=dict)
+    servers: dict[str, ServerConfig] | None = None
+    """The servers of `[mcp.NAME]`. None for a source that may name none: a server is a program that is started."""
 
     def take_table(self, table: Mapping[str, Any], above: _Path = ()) -> None:
         for key, value in table.items():
             if len(self.problems) >= _MAX_PROBLEMS:
                 return
             path = (*above, key)
+            if path == ("mcp",):
+                self._take_servers(value)
+                continue
             setting = find_setting(path)
             if setting is not None:
                 self._take(path, setting, value)
@@ -134,6 +140,18 @@ class _Source:
             else:
                 nearest = _nearest(_dotted(path), [_dotted(_with_name(setting, path)) for setting in SETTINGS])
                 self._complain(f"{_dotted(path)} is not a setting; the nearest one is {nearest}.")
+
+    def _take_servers(self, table: Any) -> None:
+        if self.servers is None:
+            self._complain(f"mcp may not be set here: servers belong in {self.user_file or 'your own ' + USER_FILE}.")
+        elif not isinstance(table, Mapping) or len(table) > MAX_SERVERS:
+            self._complain(f"mcp must be a table of at most {MAX_SERVERS} servers, each of them a table [mcp.NAME].")
+        else:
+            for name, entry in table.items():
+                try:
+                    self.servers[name] = read_user_table(name, entry)
+                except InvalidRequest as error:
+                    self.problems += [f"In {self.name}: {sentence}" for sentence in str(error).splitlines()]
 
     def take_variables(self, environ: Mapping[str, str]) -> None:
         """Read the environment. An empty variable counts as unset."""
@@ -216,6 +234,7 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
         hub=part(HubSettings),
         models=parts(ModelSettings, "models"),
         providers=parts(ProviderSettings, "providers"),
+        mcp={name: server for source in sources for name, server in (source.servers or {}).items()},
     )
 
 

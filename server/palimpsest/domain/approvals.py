@@ -21,6 +21,8 @@ from typing import Final, Literal
 
 RUN_COMMAND: Final = "run_command"
 PROPOSE_EDIT: Final = "propose_edit"
+START_SERVER: Final = "mcp server"
+"""The name of the rules that allow servers of a folder's files. It has a blank, so it is the name of no tool."""
 
 
 class Answer(StrEnum):
@@ -84,6 +86,8 @@ def describe(tool: str, words: Sequence[str]) -> str:
         return f"commands in {_folder(words[0])} that begin with: {show_command(words[1:])}"
     if tool == PROPOSE_EDIT and words:
         return f"edits of {visible(words[0])}"
+    if tool == START_SERVER and len(words) > 1:
+        return f"the MCP server {visible(words[0])}, exactly as it is configured: {visible(words[1])}"
     return f"every call of {visible(tool)}"
 
 

@@ -81,7 +81,16 @@ class HubChanged:
         return None
 
 
-FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart | PresenceChanged | HubChanged
+@dataclass(frozen=True, slots=True)
+class McpChanged:
+    """A server of the Model Context Protocol is in another state, or offers something else."""
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
+
+FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart | PresenceChanged | HubChanged | McpChanged
 """An event in a folder. `changed_conversation`: the conversation whose messages, model or cut are others now; None when
 the event is about something else."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from palimpsest.domain.mcp.config import ServerConfig
 from palimpsest.domain.settings.schema import NAME, Setting, check, declare, settings_of
 from palimpsest.domain.strategy_names import StrategyName
 
@@ -158,6 +159,9 @@ class Settings:
     """The entries by name. Read only."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """The entries by name. Read only."""
+    mcp: Mapping[str, ServerConfig] = field(default_factory=dict)
+    """The servers of the Model Context Protocol, by name: `[mcp.NAME]` in the user's file, and nowhere else. Read
+    only."""
     run_command: bool = declare("tools.run_command", False)
     """Let models run programs in trusted folders. You approve each run first."""
     redaction: bool = declare("redaction.enabled", True)

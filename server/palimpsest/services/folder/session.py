@@ -16,13 +16,14 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.conversation.purge import Purging
-from palimpsest.services.events import ConversationChanged, Listeners
+from palimpsest.services.events import ConversationChanged, Listeners, McpChanged
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.facts.folder_facts import FolderFacts
 from palimpsest.services.folder.folder_sharing import FolderSharing
 from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
+from palimpsest.services.mcp.servers import McpServers
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.tools.editors import Editors
 from palimpsest.services.turns.engine import TurnEngine
@@ -57,6 +58,8 @@ class OpenFolder:
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
     learned_limits: dict[str, int] = field(default_factory=dict)
     """Limits of models that errors of services named; see `Models.learned`."""
+    mcp: McpServers = field(init=False)
+    """The servers of the Model Context Protocol. The code that opens the folder says which there are."""
     leases: Leases = field(init=False)
     following: Following = field(init=False)
     """The watch on other servers. The code that opens the folder starts it."""
@@ -64,6 +67,7 @@ class OpenFolder:
     """The facts. The code that opens the folder sets the librarian and starts them."""
 
     def __post_init__(self) -> None:
+        self.mcp = McpServers(self.root, self.store, self.trust, lambda: self.listeners.tell(McpChanged()))
         self.leases = Leases(self.store, self.background)
         self.following = Following(self.store, self.running, self.changed, lambda: bool(self.editors.attached()))
         self.facts = FolderFacts(self.root, self.store, self.listeners, self.open_events)
@@ -91,6 +95,7 @@ class OpenFolder:
     async def close(self) -> None:
         """Stop everything that runs, keep partial answers, then close the store."""
         await self.interrupt_turns()
+        await self.mcp.close()
         await self.sharing.close()
         await self.facts.close()
         await self.following.close()

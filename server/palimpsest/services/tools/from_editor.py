@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from palimpsest.domain import foreign_json
 from palimpsest.domain.approvals import editor_tool_request
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.tools import ToolSchema, declaration_problem
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.arguments import read_object
 from palimpsest.services.tools.editors import EditorGone, Editors, EditorTool
@@ -21,14 +20,9 @@ from palimpsest.wording import counted
 
 MAX_TOOLS: Final = 64
 """The most tools of one editor: every declaration is part of every request."""
-MAX_DECLARED_CHARACTERS: Final = 16 * 1024
-"""The most characters of one tool's description and parameters together."""
 PREFIX: Final = "editor_"
 """The prefix that the model sees before the editor's name of a tool. No built-in tool has it, so neither kind can be
 mistaken for the other, in a call or in a stored approval."""
-_MAX_DEPTH: Final = 20
-_PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""Names of arguments that every provider accepts."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,57}")
 """Names that, with the prefix, every provider accepts."""
 
@@ -38,35 +32,9 @@ def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *
     if not _NAME.fullmatch(name):
         raise InvalidRequest("A tool's name has 1 to 57 letters, digits, `_` and `-`, and nothing else.")
     parameters = parameters or {"type": "object", "properties": {}}
-    if parameters.get("type") != "object":
-        raise InvalidRequest(f'The parameters of {name!r} must be a JSON Schema whose type is "object".')
-    if not foreign_json.is_writable([description, parameters], _MAX_DEPTH):
-        raise InvalidRequest(
-            f"The declaration of {name!r} has something that no request can hold: half a character, a number too "
-            f"large, or more than {_MAX_DEPTH} objects inside each other."
-        )
-    if (problem := _problem_of(parameters)) is not None:
-        raise InvalidRequest(f"The parameters of {name!r} are no JSON Schema: {problem}.")
-    if len(description) + len(json.dumps(parameters, ensure_ascii=False)) > MAX_DECLARED_CHARACTERS:
-        raise InvalidRequest(f"The declaration of {name!r} is longer than {MAX_DECLARED_CHARACTERS} characters.")
+    if (problem := declaration_problem(description, parameters)) is not None:
+        raise InvalidRequest(f"The tool {name!r} cannot be declared: {problem}.")
     return EditorTool(ToolSchema(PREFIX + name, description, parameters), is_read_only)
-
-
-def _problem_of(schema: Mapping[str, Any]) -> str | None:
-    """The error in a schema for which a service would refuse every request; None when there is none."""
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if not isinstance(properties, Mapping):
-        return "`properties` is not an object"
-    for name, declared in properties.items():
-        if not _PROPERTY.fullmatch(name):
-            return "a property's name has 1 to 64 letters, digits, `_`, `.` and `-`, and nothing else"
-        if not isinstance(declared, Mapping | bool):
-            return f"the property {name!r} is neither a schema nor true or false"
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-        return "`required` is not a list of names"
-    if missing := [name for name in required if name not in properties]:
-        return f"it requires {missing[0]!r}, which is not among its properties"
-    return None
 
 
 def check_together(tools: Sequence[EditorTool]) -> None:

@@ -61,7 +61,14 @@ class Toolbox:
     is_trusted: Callable[[], bool] = lambda: True
     before: Callable[[TurnScope, str, str], Awaitable[None]] | None = None
     """Called before each call, with the tool's name and arguments. It raises InvalidRequest to refuse the call."""
+    settled: Callable[[], Awaitable[None]] | None = None
+    """Waits a while for makers whose tools are on their way."""
     _nobody: TurnScope = field(default=TurnScope(ConversationId(""), TurnId("")), init=False)
+
+    async def settle(self) -> None:
+        """Wait a while for tools that are on their way, before a turn takes what there is."""
+        if self.settled is not None:
+            await self.settled()
 
     def for_turn(self, scope: TurnScope) -> OfferedTools:
         """The tools as they are now. Of two with one name, the first counts."""

@@ -143,6 +143,7 @@ class TurnRun:
             await choose_cut(services.contexts, context, turn.user_message_id, turn.beside, has_hidden=has_hidden)
         self._continuation = await read_continuation(services.store, turn.conversation_id)
         fallback = Fallback(services.contexts)
+        await services.toolbox.settle()
         tools = services.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
         frame = await services.frame_of(tools.schemas)
         has_refused = False
