@@ -213,8 +213,7 @@ def _provider(wire: str) -> ProviderEntry:
 
 def _client(wire: str, url: str) -> Provider:
     entry = _provider(wire)
-    key = [_KEY] if entry.key_variables else []
-    return client_class(wire)(*key, f"{url}{urlsplit(entry.address).path}")
+    return client_class(wire)(_KEY if entry.takes_key else None, f"{url}{urlsplit(entry.address).path}")
 
 
 def _model(wire: str) -> Model:

@@ -35,7 +35,7 @@ from palimpsest.data import load_model_table
 from palimpsest.domain.context.prepared import OverLimit, PreparedContext
 from palimpsest.domain.models.limits import Model, compute_budget
 from palimpsest.domain.models.provider import Provider, StreamEvent
-from palimpsest.domain.models.providers import BY_NAME
+from palimpsest.domain.models.providers import BY_NAME, configured
 from palimpsest.services.models.helper import HelpingModel
 from palimpsest.services.models.tokenizers import load_tokenizer
 
@@ -69,11 +69,11 @@ def provider_of(model: Model, environ: Mapping[str, str]) -> Provider:
     entry = BY_NAME.get(model.provider)
     if entry is None:
         raise SystemExit(f"There is no provider for {model.name}. Write PROVIDER/NAME.")
-    address = environ.get(entry.address_variable)
+    entry = configured({}, environ)[entry.name]
     key = next((environ[each] for each in entry.key_variables if environ.get(each)), None)
     if key is None:
         raise SystemExit(f"{model.name} needs a key in {' or '.join(entry.key_variables) or 'no variable'}.")
-    return OneClientEach(entry.name, lambda: build_client(entry.name, key, address))
+    return OneClientEach(entry.name, lambda: build_client(entry, key))
 
 
 @dataclass(frozen=True, slots=True)

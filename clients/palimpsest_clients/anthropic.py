@@ -6,7 +6,7 @@ A request has no sampling parameters: that version refuses temperature, top_p an
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -33,10 +33,10 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.models.providers import BY_NAME
+from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, index, string, word
-from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.http import ModelService, key_header
 from palimpsest_clients.rendering import BEGAN_EARLIER, attachment_text, call_arguments, called, returned
 from palimpsest_clients.retry import RetryPolicy
 
@@ -59,19 +59,29 @@ class AnthropicClient:
     """The `Provider` for Claude."""
 
     def __init__(
-        self, api_key: str, base_url: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None
+        self,
+        api_key: str | None,
+        base_url: str = BY_NAME[_NAME].address,
+        name: str = _NAME,
+        *,
+        auth: tuple[str, str] | None = KEY_HEADERS["x-api-key"],
+        headers: Iterable[tuple[str, str]] = (),
+        retry: RetryPolicy | None = None,
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
-        key = KeyHeader(_NAME, "x-api-key", api_key)
-        headers = {"anthropic-version": API_VERSION}
-        self._service = ModelService(_NAME, base_url, headers, key, retry or RetryPolicy())
+        self._name = name
+        key = key_header(name, auth, api_key)
+        every = {"anthropic-version": API_VERSION, **dict(headers)}
+        self._service = ModelService(name, base_url, every, key, retry or RetryPolicy())
 
     @property
     def name(self) -> str:
-        return _NAME
+        return self._name
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        return self._service.stream("/v1/messages", request_body(context), lambda: MessagesDecoder(context.model))
+        return self._service.stream(
+            "/v1/messages", request_body(context, self._name), lambda: MessagesDecoder(context.model, self._name)
+        )
 
     async def models(self) -> Sequence[LiveModel]:
         """All pages of the list. The limits of a model are None unless the service tells both its window and its
@@ -92,7 +102,11 @@ class AnthropicClient:
         return found
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        body = {name: value for name, value in request_body(context).items() if name not in ("max_tokens", "stream")}
+        body = {
+            name: value
+            for name, value in request_body(context, self._name).items()
+            if name not in ("max_tokens", "stream")
+        }
         answer = await self._service.fetch("/v1/messages/count_tokens", context.model, body)
         return model_lists.tokens(answer.get("input_tokens")) if isinstance(answer, Mapping) else None
 
@@ -100,7 +114,7 @@ class AnthropicClient:
         await self._service.aclose()
 
 
-def request_body(context: PreparedContext) -> dict[str, Any]:
+def request_body(context: PreparedContext, provider: str = _NAME) -> dict[str, Any]:
     """The request for `context`.
 
     It has two cache markers: after the tools and the system prompt, which outlive a compaction, and after the last
@@ -110,7 +124,7 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
         "model": context.model,
         "max_tokens": context.max_output_tokens,
         "stream": True,
-        "messages": _messages(context),
+        "messages": _messages(context, provider),
     }
     if context.system.strip():
         body["system"] = [{"type": "text", "text": context.system, "cache_control": _CACHE_HERE}]
@@ -124,13 +138,15 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
     return body
 
 
-def _messages(context: PreparedContext) -> list[dict[str, Any]]:
+def _messages(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     """Alternating user and assistant messages, the first of the user, as the service demands; results come before
     text."""
     messages: list[dict[str, Any]] = []
     for n_rendered, content in enumerate(context.messages, start=1):
         role = "assistant" if content.role is Role.ASSISTANT else "user"
-        blocks = _assistant_blocks(content, context.model) if role == "assistant" else _user_blocks(content.parts)
+        blocks = (
+            _assistant_blocks(content, provider, context.model) if role == "assistant" else _user_blocks(content.parts)
+        )
         if blocks:
             if not messages and role == "assistant":
                 messages.append({"role": "user", "content": [_text(BEGAN_EARLIER)]})
@@ -166,12 +182,12 @@ def _user_blocks(parts: Sequence[Part]) -> list[Block]:
     return blocks
 
 
-def _assistant_blocks(content: Content, model: str) -> list[Block]:
+def _assistant_blocks(content: Content, provider: str, model: str) -> list[Block]:
     """Text and calls, with each thinking block exactly where it was: the service refuses any other order.
 
     Thinking at the very end is left out, because the service refuses a message that ends with it.
     """
-    thinking = returned(content, _NAME, model, after=int, block=dict)
+    thinking = returned(content, provider, model, after=int, block=dict)
     blocks: list[Block] = []
     position = 0
 
@@ -212,8 +228,9 @@ def _call_id(call_id: str) -> str:
 class MessagesDecoder:
     """The decoder of one answer."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = _NAME) -> None:
         self._model = model
+        self._provider = provider
         self._thinking: dict[int, dict[str, Any]] = {}
         """By block index: the block as it came, and the `_position` after which it began."""
         self._thoughts: dict[int, list[str]] = {}
@@ -259,7 +276,9 @@ class MessagesDecoder:
         for at, each in self._thinking.items():
             if "thinking" in each["block"] or len(self._thoughts[at]) > 1:
                 each["block"]["thinking"] = "".join(self._thoughts[at])
-        opaque = (OpaquePart(_NAME, self._model, canonical_json(each)) for _, each in sorted(self._thinking.items()))
+        opaque = (
+            OpaquePart(self._provider, self._model, canonical_json(each)) for _, each in sorted(self._thinking.items())
+        )
         return Finished(reason, usage, tuple(opaque))
 
     def _count(self, usage: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,12 +21,12 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.models.providers import BY_NAME
+from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, own_call_id, string
 from palimpsest_clients.gemini_schema import supported_schema
-from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.http import ModelService, key_header
 from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
@@ -66,23 +66,31 @@ class GeminiClient:
 
     def __init__(
         self,
-        api_key: str,
+        api_key: str | None,
         base_url: str = BY_NAME[_NAME].address,
+        name: str = _NAME,
         *,
+        auth: tuple[str, str] | None = KEY_HEADERS["x-goog-api-key"],
+        headers: Iterable[tuple[str, str]] = (),
         retry: RetryPolicy | None = None,
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
-        key = KeyHeader(_NAME, "x-goog-api-key", api_key)
-        self._service = ModelService(_NAME, base_url, {}, key, retry or RetryPolicy())
+        self._name = name
+        self._service = ModelService(
+            name, base_url, dict(headers), key_header(name, auth, api_key), retry or RetryPolicy()
+        )
 
     @property
     def name(self) -> str:
-        return _NAME
+        return self._name
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         path = f"{_path(context.model)}:streamGenerateContent?alt=sse"  # without it, the answer is one JSON array
         return self._service.stream(
-            path, request_body(context), lambda: GenerateDecoder(context.model), model=context.model
+            path,
+            request_body(context, self._name),
+            lambda: GenerateDecoder(context.model, self._name),
+            model=context.model,
         )
 
     async def models(self) -> Sequence[LiveModel]:
@@ -98,7 +106,7 @@ class GeminiClient:
         return found
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        request = {"model": _resource(context.model), **request_body(context)}
+        request = {"model": _resource(context.model), **request_body(context, self._name)}
         body = {"generateContentRequest": request}
         answer = await self._service.fetch(f"{_path(context.model)}:countTokens", context.model, body)
         return model_lists.tokens(answer.get("totalTokens")) if isinstance(answer, Mapping) else None
@@ -130,12 +138,12 @@ def _live_models(answer: Any) -> list[LiveModel]:
     return found
 
 
-def request_body(context: PreparedContext) -> dict[str, Any]:
+def request_body(context: PreparedContext, provider: str = _NAME) -> dict[str, Any]:
     """The request for `context`. Its address contains the model. What was sent before stays as it was."""
     config: dict[str, Any] = {"maxOutputTokens": context.max_output_tokens}
     if _THINKS.match(context.model):
         config["thinkingConfig"] = {"includeThoughts": True}
-    body: dict[str, Any] = {"contents": _contents(context), "generationConfig": config}
+    body: dict[str, Any] = {"contents": _contents(context, provider), "generationConfig": config}
     if context.system.strip():
         body["systemInstruction"] = {"parts": [{"text": context.system}]}
     if context.tools:
@@ -154,13 +162,13 @@ def _declaration(tool: ToolSchema) -> dict[str, Any]:
     return declaration
 
 
-def _contents(context: PreparedContext) -> list[dict[str, Any]]:
+def _contents(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     """Alternating user and model contents, the first of the user, because a call must follow one. Results come
     before text, because they must follow their calls at once."""
     contents: list[dict[str, Any]] = []
     for content in context.messages:
         role = "model" if content.role is Role.ASSISTANT else "user"
-        parts = _model_parts(content, context.model) if role == "model" else _user_parts(content)
+        parts = _model_parts(content, provider, context.model) if role == "model" else _user_parts(content)
         if not parts:
             continue
         if not contents and role == "model":
@@ -184,9 +192,9 @@ def _result(part: ToolResultPart) -> Part:
     return {"functionResponse": {"id": part.call_id, "name": called(part), "response": response}}
 
 
-def _model_parts(content: Content, model: str) -> list[Part]:
+def _model_parts(content: Content, provider: str, model: str) -> list[Part]:
     """Text and calls, each signature on the part that it came with: text is cut where it was cut, and not joined."""
-    signed = returned(content, _NAME, model, at=int, length=int, signature=str, thought=str)
+    signed = returned(content, provider, model, at=int, length=int, signature=str, thought=str)
     parts: list[Part] = []
     position = 0
 
@@ -231,8 +239,9 @@ def _model_parts(content: Content, model: str) -> list[Part]:
 class GenerateDecoder:
     """The decoder of one answer, each chunk of which is a response with the next parts."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = _NAME) -> None:
         self._model = model
+        self._provider = provider
         self._position = 0
         """The characters of text so far, where a call counts as one. It stays true however the text is cut into
         parts."""
@@ -260,11 +269,11 @@ class GenerateDecoder:
     def finish(self) -> Finished | None:
         if self._is_blocked:
             what = "refused the request because of its content rules"
-            raise faults.failure(_NAME, self._model, ErrorKind.FILTERED, what)
+            raise faults.failure(self._provider, self._model, ErrorKind.FILTERED, what)
         if self._finish_reason is None:
             return None
         if what := _FAILURES.get(self._finish_reason, ""):
-            raise faults.failure(_NAME, self._model, ErrorKind.BAD_RESPONSE, what, is_retryable=True)
+            raise faults.failure(self._provider, self._model, ErrorKind.BAD_RESPONSE, what, is_retryable=True)
         ordinary = StopReason.TOOL_CALLS if self._call_ids else StopReason.END
         reason = _STOP_REASONS.get(self._finish_reason, ordinary)
         return Finished(reason, _usage(self._usage), tuple(self._signed))
@@ -287,7 +296,7 @@ class GenerateDecoder:
                 items.append(TextDelta(text))
         if signature := string(part.get("thoughtSignature") or ""):
             data = {"at": start, "length": self._position - start, "signature": signature, "thought": thought}
-            self._signed.append(OpaquePart(_NAME, self._model, canonical_json(data)))
+            self._signed.append(OpaquePart(self._provider, self._model, canonical_json(data)))
         return items
 
 

@@ -22,7 +22,7 @@ from httpx_sse import EventSource
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
 from palimpsest.domain.models.provider import Finished, StreamEvent
-from palimpsest.domain.models.providers import BY_NAME, WITHOUT_KEY
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
 from palimpsest_clients.retry import RetryPolicy
@@ -92,6 +92,16 @@ class KeyHeader(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         request.headers[self._name] = self._value
         yield request
+
+
+def key_header(provider: str, auth: tuple[str, str] | None, key: str | None) -> KeyHeader | None:
+    """The header for `key`: `auth` is its name and what stands before the key. None when no key is sent.
+
+    Raises ProviderError (auth) when `key` cannot be a key."""
+    if key is None or auth is None:
+        return None
+    name, prefix = auth
+    return KeyHeader(provider, name, key, prefix)
 
 
 class ModelService:
@@ -288,7 +298,10 @@ def _where(provider: str, base_url: str) -> tuple[str, str]:
         return "", ""
     place = f" at {url.scheme}://{url.netloc.decode('ascii')}"
     entry = BY_NAME.get(provider)
-    variable = f"{provider.upper()}_{'HOST' if entry in WITHOUT_KEY else 'BASE_URL'}"
+    if entry is None:
+        variable = f"providers.{provider}.base_url"
+    else:
+        variable = entry.address_variable if entry.takes_key else entry.host_variable
     start = f"with `{entry.start_command}`" if entry and entry.start_command else "there"
     if url.host == "localhost" or url.host.startswith("127.") or url.host == "::1":
         return place, f". Start the service {start}, or check {variable}, then try again"

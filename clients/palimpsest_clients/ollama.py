@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from palimpsest.domain.context.prepared import PreparedContext
@@ -26,10 +26,10 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.models.providers import BY_NAME
+from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import own_call_id, string, word
-from palimpsest_clients.http import ModelService
+from palimpsest_clients.http import ModelService, key_header
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
@@ -46,21 +46,33 @@ Message = dict[str, Any]
 class OllamaClient:
     """The `LiveProvider` for the models of an Ollama server. It takes no key."""
 
-    def __init__(self, host: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None) -> None:
-        """`host`: a value of OLLAMA_HOST."""
-        headers = {"accept": "application/x-ndjson"}
-        self._service = ModelService(_NAME, address_of(host), headers, None, retry or RetryPolicy())
+    def __init__(
+        self,
+        api_key: str | None = None,
+        host: str = BY_NAME[_NAME].address,
+        name: str = _NAME,
+        *,
+        auth: tuple[str, str] | None = KEY_HEADERS["bearer"],
+        headers: Iterable[tuple[str, str]] = (),
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        """`host`: a value of OLLAMA_HOST. `api_key`: None for Ollama itself, which wants none; a service in front of it
+        may. Raises ProviderError (auth) when it cannot be a key."""
+        self._name = name
+        every = {"accept": "application/x-ndjson", **dict(headers)}
+        key = key_header(name, auth, api_key)
+        self._service = ModelService(name, address_of(host), every, key, retry or RetryPolicy())
         self._windows: dict[str, int] = {}
         """By model, the largest window so far. With another window Ollama loads the model again, which takes long
         and loses its cache, and the request for a summary needs less than that for a conversation."""
 
     @property
     def name(self) -> str:
-        return _NAME
+        return self._name
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
-        body = request_body(context, self._window(context))
-        return self._service.stream("/api/chat", body, lambda: ChatDecoder(context.model))
+        body = request_body(context, self._window(context), self._name)
+        return self._service.stream("/api/chat", body, lambda: ChatDecoder(context.model, self._name))
 
     async def models(self) -> Sequence[LiveModel]:
         """The models that were pulled and can chat. The limits of a model that cannot be looked up are None."""
@@ -123,7 +135,7 @@ def shown_window(shown: Mapping[str, Any]) -> int | None:
     return model_lists.tokens(min(window, trained) if window and trained else window)
 
 
-def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
+def request_body(context: PreparedContext, window: int, provider: str = _NAME) -> dict[str, Any]:
     """The request for `context`. Ollama may shorten neither the request (`truncate`) nor, while it answers, the
     context (`shift`)."""
     body: dict[str, Any] = {
@@ -132,7 +144,7 @@ def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
         "truncate": False,
         "shift": False,
         "options": {"num_ctx": window, "num_predict": context.max_output_tokens},
-        "messages": _messages(context),
+        "messages": _messages(context, provider),
     }
     if context.tools and context.tool_choice != "none":  # Ollama has no other way to forbid them
         body["tools"] = [
@@ -145,14 +157,14 @@ def request_body(context: PreparedContext, window: int) -> dict[str, Any]:
     return body
 
 
-def _messages(context: PreparedContext) -> list[Message]:
+def _messages(context: PreparedContext, provider: str) -> list[Message]:
     """The messages, with neighbors of one role merged: the templates of many models demand alternation."""
     messages: list[Message] = []
     if context.system.strip():
         messages.append({"role": "system", "content": context.system})
     for content in context.messages:
         if content.role is Role.ASSISTANT:
-            _add_assistant(messages, content, context.model)
+            _add_assistant(messages, content, provider, context.model)
             continue
         for result in content.results:
             _add_result(messages, result)
@@ -164,7 +176,7 @@ def _messages(context: PreparedContext) -> list[Message]:
     return messages
 
 
-def _add_assistant(messages: list[Message], content: Content, model: str) -> None:
+def _add_assistant(messages: list[Message], content: Content, provider: str, model: str) -> None:
     text = content.text if content.text.strip() else ""
     calls = [_call(part) for part in content.calls]
     if not text and not calls:
@@ -177,7 +189,7 @@ def _add_assistant(messages: list[Message], content: Content, model: str) -> Non
         messages.append(last)
     if calls:
         last["tool_calls"] = calls
-        for thought in returned(content, _NAME, model, thinking=str):
+        for thought in returned(content, provider, model, thinking=str):
             last["thinking"] = thought["thinking"]
 
 
@@ -198,8 +210,9 @@ def _add_result(messages: list[Message], result: ToolResultPart) -> None:
 class ChatDecoder:
     """The decoder of one answer."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = _NAME) -> None:
         self._model = model
+        self._provider = provider
         self._thinking: list[str] = []
         self._call_ids: list[str] = []
         self._usage = TokenUsage()
@@ -239,4 +252,4 @@ class ChatDecoder:
         """Thinking before calls: the model goes on from it when the results come."""
         if not self._thinking or not self._call_ids:
             return ()
-        return (OpaquePart(_NAME, self._model, canonical_json({"thinking": "".join(self._thinking)})),)
+        return (OpaquePart(self._provider, self._model, canonical_json({"thinking": "".join(self._thinking)})),)

@@ -21,12 +21,14 @@ from tests.clients.fake_gemini import FakeGemini
 from tests.lsp.rawlsp import environment
 
 from palimpsest.app.model_clients import check_key
-from palimpsest.app.stored_keys import StoredKeys, environment_keys, find_keyring, stored_keys
+from palimpsest.app.stored_keys import StoredKeys, find_keyring, stored_keys
 from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.services.models.keys import Keys, KeySource
+from palimpsest.domain.models.providers import BY_NAME, ProviderEntry
+from palimpsest.services.models.keys import Key, Keys, KeySource, find_entry
 
 KEY, OTHER = "sk-planted-000111", "sk-other-222333"
+OPENAI, ANTHROPIC = BY_NAME["openai"], BY_NAME["anthropic"]
 NO_KEYRING = "keyring.backends.null.Keyring"
 """Keeps the keyring of whoever runs the tests out of them, where the package is installed."""
 
@@ -53,6 +55,10 @@ class Ring:
         del self.held[service, username]
 
 
+def given(text: str, entry: ProviderEntry = OPENAI) -> Key:
+    return Key(text, entry.origin)
+
+
 def refuse() -> None:
     raise RuntimeError(f"locked; it was {KEY}")
 
@@ -72,24 +78,24 @@ def keyring_of(ring: Ring | None, tmp_path: Path) -> StoredKeys:
 def test_a_file_holds_a_key_for_its_user_alone_and_the_user_is_told(in_files: StoredKeys) -> None:
     assert in_files.read() == {}
     assert not in_files.directory.exists()
-    told = in_files.write("openai", KEY)
+    told = in_files.write("openai", given(KEY))
     (path,) = in_files.directory.iterdir()
     assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
     assert str(path) in told
     assert "no keyring" in told
-    in_files.write("openai", OTHER)
-    in_files.write("gemini", KEY)
-    assert in_files.read() == {"openai": OTHER, "gemini": KEY}
+    in_files.write("openai", given(OTHER))
+    in_files.write("gemini", given(KEY))
+    assert in_files.read() == {"openai": given(OTHER), "gemini": given(KEY)}
     assert (in_files.remove("openai"), in_files.remove("openai")) == (True, False)
-    assert in_files.read() == {"gemini": KEY}
+    assert in_files.read() == {"gemini": given(KEY)}
 
 
 def test_what_a_keyring_holds_is_in_no_file(tmp_path: Path) -> None:
     ring = Ring()
     keys = keyring_of(ring, tmp_path)
-    assert KEY not in keys.write("openai", KEY)
+    assert KEY not in keys.write("openai", given(KEY))
     assert KEY not in "".join(each.read_text() for each in keys.directory.iterdir())
-    assert keys.read() == {"openai": KEY}
+    assert keys.read() == {"openai": given(KEY)}
     assert keys.remove("openai")
     assert (ring.held, keys.read()) == ({}, {})
 
@@ -102,8 +108,8 @@ def test_a_key_the_keyring_does_not_take_is_kept_in_a_file(
     ring = Ring()
     setattr(ring, fault, refuse)
     keys = keyring_of(ring, tmp_path)
-    assert "which only you can read" in keys.write("openai", KEY)
-    assert keys.read() == {"openai": KEY}
+    assert "which only you can read" in keys.write("openai", given(KEY))
+    assert keys.read() == {"openai": given(KEY)}
     assert KEY not in caplog.text
 
 
@@ -111,13 +117,13 @@ def test_a_keyring_that_fails_hangs_or_is_gone_leaves_one_key_out_and_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     ring, never = Ring(), threading.Event()
-    keyring_of(None, tmp_path).write("gemini", OTHER)
-    keyring_of(ring, tmp_path).write("openai", KEY)
+    keyring_of(None, tmp_path).write("gemini", given(OTHER))
+    keyring_of(ring, tmp_path).write("openai", given(KEY))
     for now, gets in ((ring, refuse), (None, refuse), (ring, lambda: never.wait(60))):
         caplog.clear()
         ring.gets = gets
         keys = StoredKeys(tmp_path / "data" / "keys", lambda now=now: now, read_s=0.01)  # type: ignore[misc]  # mypy cannot infer a default's type here
-        assert keys.read() == {"gemini": OTHER}
+        assert keys.read() == {"gemini": given(OTHER)}
         assert "palimpsest login openai" in caplog.text
         assert KEY not in caplog.text
     never.set()
@@ -126,22 +132,22 @@ def test_a_keyring_that_fails_hangs_or_is_gone_leaves_one_key_out_and_says_so(
 def test_a_key_that_the_keyring_does_not_give_up_is_not_said_to_be_removed(tmp_path: Path) -> None:
     ring = Ring()
     keys = keyring_of(ring, tmp_path)
-    keys.write("openai", KEY)
+    keys.write("openai", given(KEY))
     ring.deletes = refuse
     with pytest.raises(InvalidRequest, match="still in the system's keyring") as caught:
         keys.remove("openai")
     assert KEY not in str(caught.value)
-    assert keys.read() == {"openai": KEY}
+    assert keys.read() == {"openai": given(KEY)}
 
 
 @pytest.mark.parametrize("written", ["", "{", "[1]", "{}", f'"{KEY}"'])
 def test_a_file_that_cannot_be_understood_is_left_out_and_can_be_removed(
     in_files: StoredKeys, written: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    in_files.write("openai", KEY)
-    in_files.write("gemini", OTHER)
+    in_files.write("openai", given(KEY))
+    in_files.write("gemini", given(OTHER))
     (in_files.directory / "openai.json").write_text(written)
-    assert in_files.read() == {"gemini": OTHER}
+    assert in_files.read() == {"gemini": given(OTHER)}
     assert "palimpsest login openai" in caplog.text
     assert KEY not in caplog.text
     assert in_files.remove("openai")
@@ -150,7 +156,7 @@ def test_a_file_that_cannot_be_understood_is_left_out_and_can_be_removed(
 def test_a_key_that_cannot_be_written_is_an_error_that_does_not_quote_it(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where a folder should be")
     with pytest.raises(InvalidRequest, match="could not be stored") as caught:
-        keyring_of(None, tmp_path).write("openai", KEY)
+        keyring_of(None, tmp_path).write("openai", given(KEY))
     assert KEY not in str(caught.value)
     assert keyring_of(None, tmp_path).read() == {}
 
@@ -173,23 +179,23 @@ def test_only_a_keyring_that_is_safe_and_works_is_used(
 
 
 async def test_the_environment_counts_before_an_editor_and_an_editor_before_the_store(in_files: StoredKeys) -> None:
-    in_files.write("openai", KEY)
-    keys = Keys({"anthropic": KEY}, in_files, check_key)
+    in_files.write("openai", given(KEY))
+    keys = Keys({"ANTHROPIC_API_KEY": KEY}, in_files, check_key)
     keys.load()
-    assert (keys.get("openai"), keys.source("openai")) == (KEY, KeySource.STORED)
-    assert (await keys.set("openai", f" {OTHER}\n", stores=False)).source is KeySource.EDITOR
-    assert keys.get("openai") == OTHER
-    assert in_files.read() == {"openai": KEY}, "what is not to be stored is not"
-    taken_back = await keys.set("openai", None, stores=False)
-    assert (taken_back.source, keys.get("openai")) == (KeySource.STORED, KEY)
+    assert (keys.get(OPENAI), keys.source(OPENAI)) == (KEY, KeySource.STORED)
+    assert (await keys.set(OPENAI, f" {OTHER}\n", stores=False)).source is KeySource.EDITOR
+    assert keys.get(OPENAI) == OTHER
+    assert in_files.read() == {"openai": given(KEY)}, "what is not to be stored is not"
+    taken_back = await keys.set(OPENAI, None, stores=False)
+    assert (taken_back.source, keys.get(OPENAI)) == (KeySource.STORED, KEY)
     assert "stored" in taken_back.sentence
-    shadowed = await keys.set("anthropic", OTHER, stores=False)
-    assert (shadowed.source, keys.get("anthropic")) == (KeySource.ENVIRONMENT, KEY)
+    shadowed = await keys.set(ANTHROPIC, OTHER, stores=False)
+    assert (shadowed.source, keys.get(ANTHROPIC)) == (KeySource.ENVIRONMENT, KEY)
     assert "ANTHROPIC_API_KEY" in shadowed.sentence
-    assert (await keys.set("openai", OTHER, stores=True)).source is KeySource.STORED
-    assert in_files.read() == {"openai": OTHER}
-    removed = await keys.set("openai", None, stores=True)
-    assert (removed.source, keys.get("openai"), in_files.read()) == (None, None, {})
+    assert (await keys.set(OPENAI, OTHER, stores=True)).source is KeySource.STORED
+    assert in_files.read() == {"openai": given(OTHER)}
+    removed = await keys.set(OPENAI, None, stores=True)
+    assert (removed.source, keys.get(OPENAI), in_files.read()) == (None, None, {})
 
 
 @pytest.mark.parametrize(
@@ -200,21 +206,23 @@ async def test_what_cannot_be_a_key_changes_nothing_and_is_not_quoted(
     in_files: StoredKeys, provider: str, key: str
 ) -> None:
     keys = Keys({}, in_files, check_key)
-    await keys.set("openai", OTHER, stores=False)
+    await keys.set(OPENAI, OTHER, stores=False)
     with pytest.raises(PalimpsestError) as caught:
-        await keys.set(provider, key, stores=True)
+        await keys.set(find_entry(BY_NAME, provider), key, stores=True)
     assert KEY not in str(caught.value)
-    assert (keys.get("openai"), in_files.read()) == (OTHER, {})
+    assert (keys.get(OPENAI), in_files.read()) == (OTHER, {})
 
 
-def test_a_variable_that_is_empty_holds_no_key() -> None:
+def test_a_variable_that_is_empty_holds_no_key(in_files: StoredKeys) -> None:
     environ = {"ANTHROPIC_API_KEY": "", "GEMINI_API_KEY": "", "GOOGLE_API_KEY": KEY, "OPENAI_API_KEY": OTHER}
-    assert environment_keys(environ) == {"gemini": KEY, "openai": OTHER}
+    keys = Keys(environ, in_files, check_key)
+    found = {name: key for name, entry in BY_NAME.items() if (key := keys.get(entry)) is not None}
+    assert found == {"gemini": KEY, "openai": OTHER}
 
 
 def test_no_representation_shows_a_key(in_files: StoredKeys) -> None:
-    in_files.write("openai", KEY)
-    keys = Keys({"gemini": KEY}, in_files, check_key)
+    in_files.write("openai", given(KEY))
+    keys = Keys({"GEMINI_API_KEY": KEY}, in_files, check_key)
     keys.load()
     assert KEY not in repr(keys)
 
@@ -247,7 +255,7 @@ async def test_login_stores_a_key_that_its_service_takes_and_no_other(
         assert await log_in("") == 1
         assert await log_in(GEMINI_KEY) == 0
         assert {each.method for each in fake.asked} == {"GET"}, "trying a key costs nothing"
-    assert stored_keys().read() == {"gemini": GEMINI_KEY}
+        assert stored_keys().read() == {"gemini": Key(GEMINI_KEY, fake.url)}
     written = "".join(capsys.readouterr())
     assert "did not accept the key" in written
     assert KEY not in written
@@ -305,19 +313,19 @@ def test_a_key_that_another_process_stores_or_removes_counts_from_the_next_look_
     keys = Keys({}, in_files, check_key)
     keys.load()
     other = StoredKeys(in_files.directory, lambda: None)
-    other.write("openai", KEY)
-    assert (keys.reload(), keys.get("openai"), keys.reload()) == (True, KEY, False)
-    other.write("openai", OTHER)
-    assert (keys.reload(), keys.get("openai")) == (True, OTHER)
+    other.write("openai", given(KEY))
+    assert (keys.reload(), keys.get(OPENAI), keys.reload()) == (True, KEY, False)
+    other.write("openai", given(OTHER))
+    assert (keys.reload(), keys.get(OPENAI)) == (True, OTHER)
     assert other.remove("openai")
-    assert (keys.reload(), keys.get("openai")) == (True, None)
+    assert (keys.reload(), keys.get(OPENAI)) == (True, None)
 
 
 def test_a_keyring_is_not_asked_while_nothing_was_written(tmp_path: Path) -> None:
     ring = Ring()
     keys = Keys({}, keyring_of(ring, tmp_path), check_key)
-    keys.store.write("openai", KEY)
+    keys.store.write("openai", given(KEY))
     keys.load()
     ring.gets = refuse
     assert not keys.reload()
-    assert keys.get("openai") == KEY
+    assert keys.get(OPENAI) == KEY

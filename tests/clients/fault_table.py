@@ -52,8 +52,7 @@ class Client(Protocol):
 def _built(wire: str, url: str, retry: RetryPolicy) -> Client:
     entry = next(each for each in PROVIDERS if wire in (each.format, each.compatible_format))
     place = f"{url}{urlsplit(entry.address).path}"
-    make = client_class(wire)
-    return make(KEY, place, retry=retry) if entry.key_variables else make(place, retry=retry)
+    return client_class(wire)(KEY if entry.takes_key else None, place, retry=retry)
 
 
 BUILD: Mapping[str, Callable[[str, RetryPolicy], Client]] = {wire: partial(_built, wire) for wire in FORMATS}

@@ -46,7 +46,7 @@ async def ollama() -> AsyncIterator[FakeOllama]:
 
 @pytest.fixture
 async def client(ollama: FakeOllama) -> AsyncIterator[OllamaClient]:
-    client = OllamaClient(ollama.url, retry=QUICK)
+    client = OllamaClient(None, ollama.url, retry=QUICK)
     yield client
     await client.aclose()
 
@@ -380,7 +380,7 @@ async def test_a_pause_that_nobody_would_sit_through_fails_at_once(client: Ollam
 async def test_silence_has_an_end(ollama: FakeOllama, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(palimpsest_clients.http, "TIMEOUT", httpx.Timeout(5, read=0.05))
     ollama.script.append(stream(said("Half"), then="stall"))
-    async with aclosing(OllamaClient(ollama.url)) as client:
+    async with aclosing(OllamaClient(None, ollama.url)) as client:
         answer = await ask(client)
     assert (answer.text, error_of(answer).kind) == ("Half", ErrorKind.NETWORK)
     assert "in time" in str(answer.error)
@@ -417,7 +417,7 @@ async def test_no_key_is_sent_and_calls_share_a_connection(client: OllamaClient,
 
 
 async def test_a_server_that_does_not_run_is_a_network_error() -> None:
-    async with aclosing(OllamaClient("http://127.0.0.1:1", retry=RetryPolicy(attempts=1))) as client:
+    async with aclosing(OllamaClient(None, "http://127.0.0.1:1", retry=RetryPolicy(attempts=1))) as client:
         assert error_of(await ask(client)).kind is ErrorKind.NETWORK
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.clients.contexts import READ_FILE, collect, context, user
 
 from palimpsest.app.model_clients import ClientPool, check_key
-from palimpsest.app.stored_keys import StoredKeys, environment_keys
+from palimpsest.app.stored_keys import StoredKeys
 from palimpsest.data import load_model_table
 from palimpsest.domain.models.provider import StopReason
 from palimpsest.domain.models.providers import PROVIDERS, ProviderEntry
@@ -32,7 +32,7 @@ def _no_proxies() -> None:
 
 @pytest.mark.parametrize("entry", PROVIDERS, ids=lambda each: each.name)
 async def test_a_short_answer_with_a_tool_call_arrives(entry: ProviderEntry, tmp_path: Path) -> None:
-    keys = Keys(environment_keys(os.environ), StoredKeys(tmp_path, lambda: None), check_key)
+    keys = Keys(os.environ, StoredKeys(tmp_path, lambda: None), check_key)
     pool = ClientPool(os.environ, keys)
     client = pool.get(Settings()).get(entry.name)
     if client is None:

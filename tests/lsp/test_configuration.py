@@ -21,6 +21,7 @@ from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.lsp.features.parts.configuration import EditorConfiguration
 from palimpsest.lsp.server import build_server
 from palimpsest.services.folder.folders import Folders
+from palimpsest.services.models.keys import Key
 
 ASKS = {"workspace": {"configuration": True}}
 """The capabilities of an editor that answers `workspace/configuration`."""
@@ -200,7 +201,7 @@ async def test_a_login_in_another_terminal_counts_at_once(
             return next(bool(each["isAvailable"]) for each in listed if each["name"] == "gpt-4o")
 
         assert not await can_be_used()
-        await asyncio.to_thread(stored_keys().write, "openai", KEY)
+        await asyncio.to_thread(stored_keys().write, "openai", Key(KEY, None))
         assert await can_be_used()
         of = {"folder": folders[0].as_uri(), "model": "gpt-4o"}
         assert (await ed.client.result("palimpsest/conversation/create", of))["model"] == "gpt-4o"

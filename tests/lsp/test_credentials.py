@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from tests.slow import slow
 from tests.waiting import WAIT_S
 
 from palimpsest.app.stored_keys import StoredKeys
+from palimpsest.services.models.keys import Key
 from palimpsest_clients.fake.server import FakeModels
 from palimpsest_clients.fake.service import as_json
 
@@ -128,7 +129,7 @@ async def test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environ
     tmp_path: Path, folder: Path, fake: FakeProvider, in_environment: str, set_by_editor: str, stored: str
 ) -> None:
     keys = StoredKeys(tmp_path / "data" / "palimpsest" / "keys", lambda: None)
-    keys.write(stored, KEYS[stored])
+    keys.write(stored, Key(KEYS[stored], None))
     variable = {f"{in_environment.upper()}_API_KEY": KEYS[in_environment]}
     async with (
         FakeGemini() as gemini,
@@ -196,14 +197,20 @@ async def test_no_key_is_in_a_log_a_file_an_answer_an_export_or_a_childs_environ
 # ---------------------------------------------------------------------------------------------- what counts, and when
 
 
+@pytest.fixture
+async def gemini() -> AsyncIterator[FakeGemini]:
+    async with FakeGemini() as service:
+        yield service
+
+
 async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_running_turn_keeps_the_one_it_has(
-    tmp_path: Path, folder: Path, fake: FakeProvider
+    tmp_path: Path, folder: Path, fake: FakeProvider, gemini: FakeGemini
 ) -> None:
     async def available() -> set[str]:
-        models = (await ed.client.result(LIST, {}))["models"]
+        models = (await client.result(LIST, {}))["models"]
         return {model["provider"] for model in models if model["isAvailable"]} - {"offline"}
 
-    async with FakeGemini() as gemini, connected_here(**environ(tmp_path, fake, gemini)) as client:
+    async with connected_here(**environ(tmp_path, fake, gemini)) as client:
         ed = await initialized(client, folder)
         assert await available() == set()
         before = await client.result(STATUS, {})
@@ -235,8 +242,14 @@ async def test_a_key_that_is_set_makes_its_models_available_at_once_and_a_runnin
         (path,) = (tmp_path / "data" / "palimpsest" / "keys").iterdir()
         assert (kept["source"], stat.S_IMODE(path.stat().st_mode)) == ("stored", 0o600)
         assert str(path) in kept["message"]
-    async with FakeGemini() as gemini, connected_here(**environ(tmp_path, fake, gemini)) as client:
-        ed = await initialized(client, folder)
+    async with FakeGemini() as other, connected_here(**environ(tmp_path, fake, other)) as client:
+        await initialized(client, folder)
+        assert await available() == set(), "the key was given for another address"
+        hints = [each.get("hint", "") for each in (await client.result(LIST, {}))["models"]]
+        assert any(f"its key was given for {gemini.url}" in hint for hint in hints)
+        assert other.asked == []
+    async with connected_here(**environ(tmp_path, fake, gemini)) as client:
+        await initialized(client, folder)
         assert await available() == {"gemini"}, "a later server has what was stored"
         removed = await client.result(SET, {"provider": "gemini", "key": None, "store": True})
         assert removed["source"] is None

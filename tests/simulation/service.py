@@ -14,7 +14,9 @@ from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_bytes, coun
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.messages import Role
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.domain.models.providers import ProviderEntry
 from palimpsest.domain.settings.settings import Settings
+from palimpsest.services.models.keys import Key
 from palimpsest.services.models.model_services import ServiceAnswer, ServiceState
 from palimpsest.services.models.tokenizers import Tokenizer
 
@@ -103,6 +105,12 @@ class Clients:
     def get(self, settings: Settings) -> dict[str, Any]:
         return self.found
 
+    def entries(self, settings: Settings) -> dict[str, ProviderEntry]:
+        return {}
+
+    def hints(self, settings: Settings) -> dict[str, str]:
+        return {}
+
     def states(self, settings: Settings) -> list[ServiceState]:
         return []
 
@@ -118,13 +126,13 @@ class Clients:
 class NoStoredKeys:
     """Stands for `StoredKeys`: the services of this machine need no key."""
 
-    def read(self) -> Mapping[str, str]:
+    def read(self) -> Mapping[str, Key]:
         return {}
 
     def stamp(self) -> Hashable:
         return None
 
-    def write(self, provider: str, key: str) -> str:
+    def write(self, provider: str, key: Key) -> str:
         raise InvalidRequest("This machine stores no keys.")
 
     def remove(self, provider: str) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from palimpsest.domain.models.providers import PROVIDERS
+from palimpsest.domain.models.providers import KEY_HEADERS
 from palimpsest_clients.fake.dialect import refuse, texts
 from palimpsest_clients.fake.replies import Heard, Reply, Usage, sse
 from palimpsest_clients.fake.service import Asked
@@ -42,7 +42,7 @@ class Chat(OpenAIErrors):
 
     def has_key(self, headers: Mapping[str, str]) -> bool:
         """Some of the services that imitate OpenAI want the key in a header of their own."""
-        return super().has_key(headers) or any(headers.get(each.key_header) for each in PROVIDERS if each.key_header)
+        return super().has_key(headers) or any(headers.get(name) for name, _ in KEY_HEADERS.values())
 
     def speaks(self, asked: Asked) -> bool:
         is_list = asked.path.startswith("/v1/models") and "anthropic-version" not in asked.headers

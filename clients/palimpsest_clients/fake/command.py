@@ -70,7 +70,7 @@ def _variables(wire: str, url: str) -> Iterator[str]:
     for entry in PROVIDERS:
         if wire != (entry.compatible_format or entry.format):
             continue
-        if entry.key_variables:
+        if entry.takes_key:
             yield f"{entry.key_variables[0]}=fake"
             yield f"{entry.address_variable}={url}{urlsplit(entry.address).path}"
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -22,13 +22,15 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
+from palimpsest.domain.models.providers import KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, string, word
-from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.http import ModelService, key_header
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
 _OPENAI: Final = "//api.openai.com"
+_AZURE: Final = (".openai.azure.com", ".services.ai.azure.com")
 _STOP_REASONS: Final = {"length": StopReason.OUTPUT_LIMIT, "content_filter": StopReason.FILTERED}
 """All other reasons end the answer or ask for its calls, whichever the answer contains: what services say there is
 unreliable."""
@@ -45,17 +47,18 @@ class ChatCompletionsClient:
         base_url: str = f"https:{_OPENAI}/v1",
         name: str = "openai",
         *,
-        key_header: str = "",
+        auth: tuple[str, str] | None = KEY_HEADERS["bearer"],
+        headers: Iterable[tuple[str, str]] = (),
         retry: RetryPolicy | None = None,
     ) -> None:
-        """`api_key`: None for a service that wants none. `key_header`: the header that holds the key and nothing else;
-        empty: `authorization`, as a bearer token. Raises ProviderError (auth) when `api_key` cannot be a key."""
+        """`api_key`: None for a service that wants none. Raises ProviderError (auth) when `api_key` cannot be a key."""
         self._name = name
         self._is_openai = _OPENAI in base_url
+        self._is_azure = any(host in base_url for host in _AZURE)
         self._root = base_url.rstrip("/").removesuffix("/v1")
-        header, prefix = (key_header, "") if key_header else ("authorization", "Bearer ")
-        key = None if api_key is None else KeyHeader(name, header, api_key, prefix)
-        self._service = ModelService(name, base_url, {}, key, retry or RetryPolicy())
+        self._service = ModelService(
+            name, base_url, dict(headers), key_header(name, auth, api_key), retry or RetryPolicy()
+        )
 
     @property
     def name(self) -> str:
@@ -63,9 +66,10 @@ class ChatCompletionsClient:
 
     def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         body = request_body(context, self._name)
-        if self._is_openai:
+        if self._is_openai or self._is_azure:
             # OpenAI's newer models refuse max_tokens; most other services refuse or ignore these two.
             body["max_completion_tokens"] = body.pop("max_tokens")
+        if self._is_openai:
             body["prompt_cache_key"] = context.conversation_id
         return self._service.stream("/chat/completions", body, lambda: ChatDecoder(self._name, context.model))
 

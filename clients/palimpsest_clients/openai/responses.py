@@ -10,7 +10,7 @@ From the types of the official SDK 3.54, and reports in public issue trackers, 2
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final
@@ -29,10 +29,10 @@ from palimpsest.domain.models.provider import (
     ToolArguments,
     ToolCallStart,
 )
-from palimpsest.domain.models.providers import BY_NAME
+from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, index, string, word
-from palimpsest_clients.http import KeyHeader, ModelService
+from palimpsest_clients.http import ModelService, key_header
 from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
 from palimpsest_clients.retry import RetryPolicy
 
@@ -53,26 +53,35 @@ class ResponsesClient:
     """The `Provider` for OpenAI itself. Other services under its name speak Chat Completions."""
 
     def __init__(
-        self, api_key: str, base_url: str = BY_NAME[_NAME].address, *, retry: RetryPolicy | None = None
+        self,
+        api_key: str | None,
+        base_url: str = BY_NAME[_NAME].address,
+        name: str = _NAME,
+        *,
+        auth: tuple[str, str] | None = KEY_HEADERS["bearer"],
+        headers: Iterable[tuple[str, str]] = (),
+        retry: RetryPolicy | None = None,
     ) -> None:
         """Raises ProviderError (auth) when `api_key` cannot be a key."""
-        key = KeyHeader(_NAME, "authorization", api_key, "Bearer ")
-        self._service = ModelService(_NAME, base_url, {}, key, retry or RetryPolicy())
+        self._name = name
+        self._service = ModelService(
+            name, base_url, dict(headers), key_header(name, auth, api_key), retry or RetryPolicy()
+        )
 
     @property
     def name(self) -> str:
-        return _NAME
+        return self._name
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:
         """Reasoning that the service can no longer read is left out, once. Without it the answer is only a little
         worse; with it, no request of the conversation would be answered again."""
-        events = self._ask(context, request_body(context))
+        events = self._ask(context, request_body(context, self._name))
         try:
             first = await anext(events)
         except ProviderError as error:
             if error.kind is not ErrorKind.BAD_RESPONSE or _UNREADABLE not in str(error):
                 raise
-            events = self._ask(context, request_body(_without_opaque(context)))
+            events = self._ask(context, request_body(_without_opaque(context), self._name))
             first = await anext(events)
         async with aclosing(events):
             yield first
@@ -80,7 +89,7 @@ class ResponsesClient:
                 yield event
 
     def _ask(self, context: PreparedContext, body: Mapping[str, Any]) -> AsyncGenerator[StreamEvent, None]:
-        return self._service.stream("/responses", body, lambda: ResponsesDecoder(context.model))
+        return self._service.stream("/responses", body, lambda: ResponsesDecoder(context.model, self._name))
 
     async def models(self) -> Sequence[LiveModel]:
         """The models by name only: the service does not tell their limits."""
@@ -88,7 +97,7 @@ class ResponsesClient:
         return [LiveModel(entry["id"], None) for entry in listed]
 
     async def count_tokens(self, context: PreparedContext) -> int | None:
-        body = _input_body(context)
+        body = _input_body(context, self._name)
         answer = await self._service.fetch("/responses/input_tokens", context.model, body)
         return model_lists.tokens(answer.get("input_tokens")) if isinstance(answer, Mapping) else None
 
@@ -96,9 +105,9 @@ class ResponsesClient:
         await self._service.aclose()
 
 
-def request_body(context: PreparedContext) -> dict[str, Any]:
+def request_body(context: PreparedContext, provider: str = _NAME) -> dict[str, Any]:
     body: dict[str, Any] = {
-        **_input_body(context),
+        **_input_body(context, provider),
         "max_output_tokens": max(context.max_output_tokens, _LEAST_OUTPUT),
         "prompt_cache_key": context.conversation_id,
         "store": False,
@@ -110,9 +119,9 @@ def request_body(context: PreparedContext) -> dict[str, Any]:
     return body
 
 
-def _input_body(context: PreparedContext) -> dict[str, Any]:
+def _input_body(context: PreparedContext, provider: str) -> dict[str, Any]:
     """The part of the request that is counted: all that the model reads."""
-    body: dict[str, Any] = {"model": context.model, "input": _items(context)}
+    body: dict[str, Any] = {"model": context.model, "input": _items(context, provider)}
     if context.system.strip():
         body["instructions"] = context.system
     if context.tools:
@@ -139,11 +148,11 @@ def _without_opaque(context: PreparedContext) -> PreparedContext:
     return replace(context, segments=tuple(segments))
 
 
-def _items(context: PreparedContext) -> list[Item]:
+def _items(context: PreparedContext, provider: str) -> list[Item]:
     items: list[Item] = []
     for content in context.messages:
         if content.role is Role.ASSISTANT:
-            items += _assistant_items(content, context.model)
+            items += _assistant_items(content, provider, context.model)
             continue
         for result in content.results:
             items.append({"type": "function_call_output", "call_id": _call_id(result.call_id), "output": result.text})
@@ -152,13 +161,13 @@ def _items(context: PreparedContext) -> list[Item]:
     return items
 
 
-def _assistant_items(content: Content, model: str) -> list[Item]:
+def _assistant_items(content: Content, provider: str, model: str) -> list[Item]:
     """Text, calls and reasoning in the order in which they came.
 
     Reasoning is added when what follows it comes, so reasoning at the very end is left out, as the service demands. A
     call finds its mark by its id, because the text may have become shorter since.
     """
-    marks = _marks(content, model)
+    marks = _marks(content, provider, model)
     items: list[Item] = []
     message: Item = {}
     position = 0
@@ -196,9 +205,9 @@ def _assistant_items(content: Content, model: str) -> list[Item]:
     return items
 
 
-def _marks(content: Content, model: str) -> list[Item]:
+def _marks(content: Content, provider: str, model: str) -> list[Item]:
     """Where the items of the answer began, in their order. Chat Completions writes other parts under the same name."""
-    marks = returned(content, _NAME, model, after=int, item=dict)
+    marks = returned(content, provider, model, after=int, item=dict)
     return [mark for mark in marks if isinstance(mark["item"].get("type"), str)]
 
 
@@ -229,8 +238,9 @@ def _call_id(call_id: str) -> str:
 class ResponsesDecoder:
     """The decoder of one answer."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, provider: str = _NAME) -> None:
         self._model = model
+        self._provider = provider
         self._items: dict[int, Item] = {}
         """By index: the items of the answer as the service last told them."""
         self._began_at: dict[int, int] = {}
@@ -318,7 +328,7 @@ class ResponsesDecoder:
         self.is_done = True
 
     def _fail(self, error: Any) -> None:
-        raise faults.from_answer(_NAME, self._model, None, {"error": error})
+        raise faults.from_answer(self._provider, self._model, None, {"error": error})
 
     def _opaque(self) -> tuple[OpaquePart, ...]:
         """The marks of the items for their way back. Reasoning without encryption cannot go back, and then the ids
@@ -329,7 +339,7 @@ class ResponsesDecoder:
         with_ids = bool(reasoning) and has_ids and all(item.get("encrypted_content") for item in reasoning)
         marks = [(at, _mark(item, with_ids)) for at, item in items]
         return tuple(
-            OpaquePart(_NAME, self._model, canonical_json({"after": self._began_at[at], "item": mark}))
+            OpaquePart(self._provider, self._model, canonical_json({"after": self._began_at[at], "item": mark}))
             for at, mark in marks
             if mark
         )

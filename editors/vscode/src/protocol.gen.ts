@@ -1826,6 +1826,8 @@ export interface SetCredentialsParams {
     provider: string;
     /** The key. Null removes the key that was sent before. */
     key: string | null;
+    /** The address of the service that the key was given for, as `credentials/list` names it: when the provider is at another host now, the key is not used. Absent: the address of now. */
+    address?: string;
     /** Whether to store the key: in the system's keyring, or else in a file that only the user can read. With a null `key`: whether to remove the stored key. */
     store?: boolean;
 }
@@ -1870,6 +1872,8 @@ export interface ServiceInfo {
     title: string;
     /** Whether it takes a key. Otherwise it needs an address. */
     takesKey: boolean;
+    /** Whether it is not asked without a key. */
+    needsKey: boolean;
     /** Where it is asked, without a user and a password. */
     address: string;
     /** Whether the address is not the user's own. */

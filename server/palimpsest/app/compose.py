@@ -13,10 +13,10 @@ from pathlib import Path
 from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.app.hubs import MISSING, HubPool
 from palimpsest.app.mcp_connections import connect
-from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.app.model_clients import ClientPool, check_key
 from palimpsest.app.places import read_places, store_directory, user_file
 from palimpsest.app.settings_files import load_settings
-from palimpsest.app.stored_keys import environment_keys, stored_keys
+from palimpsest.app.stored_keys import stored_keys
 from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
@@ -167,7 +167,8 @@ class Composer:
     async def _session(self, found: FolderSettings, folder: OpenFolder) -> FolderSession:
         settings, store = found.settings, folder.store
         clients = await asyncio.to_thread(self.clients.get, settings)
-        addresses = {name: at for name in clients if (at := address_of(self.environ, settings, name)) is not None}
+        entries = self.clients.entries(settings)
+        addresses = {name: entries[name].address for name in clients if name in entries and entries[name].is_moved}
         models = await self._models(settings, folder, clients, addresses)
         files = WorkspaceFiles(folder.root)
         toolbox = await self._toolbox(settings, folder, files)
@@ -246,7 +247,7 @@ class Composer:
         return Models(
             self.table,
             {**clients, "offline": OfflineProvider(search.find)},
-            HINTS,
+            self.clients.hints(settings),
             settings,
             model_entries=to_entries(settings.models),
             provider_entries=to_entries(settings.providers),
@@ -317,7 +318,7 @@ def load_folders(environ: Mapping[str, str] = os.environ) -> Folders:
         logging.getLogger(LOGGER_NAME).setLevel(logging.DEBUG)
     places = read_places(settings)
     live = LiveLimits(places.cache / LIVE_LIMITS_FILE)
-    keys = Keys(environment_keys(environ), stored_keys(), check_key)
+    keys = Keys(environ, stored_keys(), check_key)
     keys.load()
     clients = ClientPool(environ, keys)
     clients.get(settings)  # here, on a thread, before anybody waits

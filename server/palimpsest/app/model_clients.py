@@ -6,19 +6,16 @@ import asyncio
 import importlib
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from palimpsest.domain.errors import ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.models.provider import LiveProvider, Provider
-from palimpsest.domain.models.providers import BY_NAME, CHAT, FORMATS, PROVIDERS, ProviderEntry
+from palimpsest.domain.models.providers import FORMATS, ProviderEntry, at_address, configured
 from palimpsest.domain.settings.settings import Settings
-from palimpsest.services.models.keys import Keys, check_takes_key
+from palimpsest.services.models.keys import Keys, find_entry
 from palimpsest.services.models.model_services import ServiceAnswer, ServiceState, Verdict
-
-HINTS: Final = {each.name: each.hint for each in PROVIDERS}
-"""The advice for each provider that is not configured."""
 
 
 class ModelClient(LiveProvider, Protocol):
@@ -29,19 +26,9 @@ class ModelClient(LiveProvider, Protocol):
         ...
 
 
-def address_of(environ: Mapping[str, str], settings: Settings, provider: str) -> str | None:
-    """The user's address of a provider; None for its usual one."""
-    entry = settings.providers.get(provider)
-    return environ.get(BY_NAME[provider].address_variable) or (None if entry is None else entry.base_url)
-
-
-def build_client(provider: str, key: str, address: str | None) -> ModelClient:
-    """A client for a service with a key. Raises ProviderError (auth) for an invalid key. Opens no connection."""
-    entry = BY_NAME[provider]
-    wire = entry.compatible_format or entry.format if address else entry.format
-    if wire == CHAT:
-        return client_class(wire)(key, address or entry.address, entry.name, key_header=entry.key_header)
-    return client_class(wire)(key, address or entry.address)
+def build_client(entry: ProviderEntry, key: str | None) -> ModelClient:
+    """A client for a service. Raises ProviderError (auth) for an invalid key. Opens no connection."""
+    return client_class(entry.format)(key, entry.address, entry.name, auth=entry.key_header, headers=entry.headers)
 
 
 def client_class(wire: str) -> Callable[..., ModelClient]:
@@ -70,9 +57,9 @@ async def ask_service(client: ModelClient) -> ServiceAnswer:
         await client.aclose()
 
 
-def check_key(provider: str, key: str) -> None:
+def check_key(entry: ProviderEntry, key: str) -> None:
     """Raises ProviderError (auth) for a text without the form of a key. Makes no request."""
-    build_client(provider, key, None)
+    build_client(entry, key)
 
 
 @dataclass(slots=True)
@@ -83,58 +70,59 @@ class ClientPool:
     environ: Mapping[str, str] = field(repr=False)
     """The environment, for addresses; the keys come from `keys`."""
     keys: Keys
-    _built: dict[tuple[str, str | None, str | None], ModelClient] = field(default_factory=dict, repr=False)
-    """The clients by provider, key and address."""
+    _built: dict[tuple[ProviderEntry, str | None], ModelClient] = field(default_factory=dict, repr=False)
+    """The clients by provider and key."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def entries(self, settings: Settings) -> dict[str, ProviderEntry]:
+        """See `ModelServices`."""
+        return configured(settings.providers, self.environ)
 
     def get(self, settings: Settings) -> dict[str, Provider]:
         """The clients of the configured providers, by provider. Slow for a new client; may be called in any thread."""
         found: dict[str, Provider] = {}
         with self._lock:
-            for entry in PROVIDERS:
-                address = self._own_address(settings, entry)
-                key = self.keys.get(entry.name) if entry.key_variables else None
-                is_configured = key is not None if entry.key_variables else bool(address)
-                if not is_configured:
+            for entry in self.entries(settings).values():
+                if not self._is_ready(entry):
                     continue
-                known = (entry.name, key, address)
+                known = replace(entry, models=()), self.keys.get(entry)
                 if known not in self._built:
-                    self._built[known] = (
-                        client_class(entry.format)(address) if key is None else build_client(entry.name, key, address)
-                    )
+                    self._built[known] = build_client(*known)
                 found[entry.name] = self._built[known]
         return found
 
+    def hints(self, settings: Settings) -> dict[str, str]:
+        """The advice for each provider: how to make it ready."""
+        return {name: self.keys.lost(entry) or entry.hint for name, entry in self.entries(settings).items()}
+
     def states(self, settings: Settings) -> list[ServiceState]:
         """See `ModelServices`."""
-        found = []
-        for entry in PROVIDERS:
-            own = self._own_address(settings, entry)
-            is_ready = self.keys.get(entry.name) is not None if entry.key_variables else own is not None
-            found.append(ServiceState(entry, _without_user(own or entry.address), own is None, is_ready))
-        return found
+        return [
+            ServiceState(entry, _without_user(entry.address), not entry.is_moved, self._is_ready(entry))
+            for entry in self.entries(settings).values()
+        ]
 
     async def try_service(
         self, settings: Settings, provider: str, key: str | None, address: str | None
     ) -> ServiceAnswer:
         """See `ModelServices`."""
-        if provider not in BY_NAME:
-            check_takes_key(provider)  # raises, with the list of those that there are
-        entry = BY_NAME[provider]
-        at = address or self._own_address(settings, entry)
-        if not entry.key_variables:
-            return await ask_service(await asyncio.to_thread(client_class(entry.format), at or entry.address))
-        if address and key is None:
+        entries = self.entries(settings)
+        entry = entries[provider] if provider in entries else find_entry(entries, provider)
+        asked = at_address(entry, address) if address else entry
+        if address and key is None and (entry.needs_key or self.keys.get(entry) is not None):
             raise InvalidRequest(f"Give the key with the address: the key of {entry.title} is sent to no other one.")
-        used = key or self.keys.get(provider)
-        if used is None:
+        used = key or (None if address else self.keys.get(entry))
+        if used is None and entry.needs_key:
             raise InvalidRequest(f"There is no key for {entry.title} yet.")
-        return await ask_service(await asyncio.to_thread(build_client, provider, used, at))
+        if not asked.address:
+            raise InvalidRequest(f"Give the address of {entry.title}, which differs from user to user.")
+        return await ask_service(await asyncio.to_thread(build_client, asked, used))
 
-    def _own_address(self, settings: Settings, entry: ProviderEntry) -> str | None:
-        """The user's address of a service; None for its usual one."""
-        host = "" if entry.key_variables else self.environ.get(entry.host_variable)
-        return host or address_of(self.environ, settings, entry.name)
+    def _is_ready(self, entry: ProviderEntry) -> bool:
+        """Whether there is an address, and the key that it needs. A service that needs none is asked where the user has
+        said so."""
+        has_key = self.keys.get(entry) is not None
+        return bool(entry.address) and (has_key or (not entry.needs_key and entry.is_moved))
 
     async def aclose(self) -> None:
         await asyncio.gather(*(client.aclose() for client in self._built.values()))

@@ -31,6 +31,7 @@ from palimpsest.domain.settings.settings import (
     ProviderSettings,
     Settings,
     find_setting,
+    is_provider_name,
 )
 
 USER_FILE: Final = "config.toml"
@@ -225,6 +226,12 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
 
     def parts(owner: type[_T], table: str) -> dict[str, _T]:
         names = dict.fromkeys(path[1] for path in values if path[0] == table)
+        for name in [name for name in names if owner is ProviderSettings and not is_provider_name(name)]:
+            place = next(origins[path] for path in values if path[:2] == (table, name))
+            problems.append(
+                f"In {place}: {_dotted((table, name))} cannot be the name of a service. Choose one of at most 40 small "
+                "letters, digits, - and _."
+            )
         return {name: built for name in names if (built := part(owner, name)) is not None}
 
     return part(

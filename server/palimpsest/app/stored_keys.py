@@ -21,7 +21,8 @@ from typing import Any, Final, Protocol, TypeVar
 import platformdirs
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.models.keys import KEY_VARIABLES
+from palimpsest.domain.settings.settings import PROVIDER_NAME
+from palimpsest.services.models.keys import Key
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +44,6 @@ class Keyring(Protocol):
     def set_password(self, service: str, username: str, password: str) -> None: ...
 
     def delete_password(self, service: str, username: str) -> None: ...
-
-
-def environment_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The keys in the environment, by provider."""
-    found = {name: next(filter(None, map(environ.get, KEY_VARIABLES[name])), None) for name in KEY_VARIABLES}
-    return {name: key for name, key in found.items() if key is not None}
 
 
 def find_keyring() -> Keyring | None:
@@ -73,9 +68,9 @@ class StoredKeys:
     find_keyring: Callable[[], Keyring | None] = find_keyring
     read_s: float = _READ_S
 
-    def read(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for provider in KEY_VARIABLES:
+    def read(self) -> dict[str, Key]:
+        found: dict[str, Key] = {}
+        for provider in self._providers():
             try:
                 key = self._read(provider)
             except Exception as error:  # also errors of a backend, whose text may contain anything
@@ -88,18 +83,18 @@ class StoredKeys:
                 found[provider] = key
         return found
 
-    def stamp(self) -> tuple[tuple[int, int] | None, ...]:
-        return tuple(map(_stamp, map(self._path, KEY_VARIABLES)))
+    def stamp(self) -> tuple[tuple[str, tuple[int, int] | None], ...]:
+        return tuple((provider, _stamp(self._path(provider))) for provider in self._providers())
 
-    def write(self, provider: str, key: str) -> str:
-        is_in_keyring = self._keep_in_keyring(provider, key)
+    def write(self, provider: str, key: Key) -> str:
+        is_in_keyring = self._keep_in_keyring(provider, key.text)
         path = self._path(provider)
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             # A complete file of mode 0600, or none.
             descriptor, name = tempfile.mkstemp(dir=self.directory, prefix=".")
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"keyring": True} if is_in_keyring else {"key": key}, file)
+                json.dump(({"keyring": True} if is_in_keyring else {"key": key.text}) | {"origin": key.origin}, file)
             Path(name).replace(path)
         except OSError as error:
             raise InvalidRequest(f"The key for {provider} could not be stored: {error.strerror}.") from error
@@ -126,19 +121,28 @@ class StoredKeys:
             raise InvalidRequest(f"The key for {provider} is still stored: {error.strerror}. Remove {path}.") from error
         return True
 
-    def _read(self, provider: str) -> str | None:
+    def _providers(self) -> list[str]:
+        """The providers with a file, by name."""
+        try:
+            names = [path.stem for path in self.directory.iterdir() if path.suffix == ".json"]
+        except OSError:
+            return []
+        return sorted(name for name in names if PROVIDER_NAME.fullmatch(name))
+
+    def _read(self, provider: str) -> Key | None:
         entry = self._entry(provider)
         if entry is None:
             return None
+        origin = None if entry.get("origin") is None else str(entry["origin"])
         if "keyring" not in entry:
-            return str(entry["key"])
+            return Key(str(entry["key"]), origin)
         keyring = self.find_keyring()
         if keyring is None:
             raise LookupError("no keyring")
         key = _within(self.read_s, lambda: keyring.get_password(SERVICE, provider))
         if key is None:
             raise LookupError("not in the keyring")
-        return key
+        return Key(key, origin)
 
     def _entry(self, provider: str) -> Mapping[str, Any] | None:
         """The content of the file; None without a file, empty for an invalid one."""

@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from palimpsest.app.model_clients import HINTS, ClientPool, address_of, check_key
+from palimpsest.app.model_clients import ClientPool, check_key
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
-from palimpsest.app.stored_keys import environment_keys, stored_keys
+from palimpsest.app.stored_keys import stored_keys
 from palimpsest.data import load_model_table
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelLimits
@@ -41,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the models. The limits that one folder has learned from errors of a service are not included."""
     environ = os.environ
     settings = load_settings(user_file(), None, environ, None)
-    keys = Keys(environment_keys(environ), stored_keys(), check_key)
+    keys = Keys(environ, stored_keys(), check_key)
     keys.load()
-    choices = asyncio.run(_choices(environ, settings, ClientPool(environ, keys)))
+    choices = asyncio.run(_choices(settings, ClientPool(environ, keys)))
     if arguments.json:
         say_json([_to_object(choice) for choice in choices], indent=2)
     else:
@@ -51,18 +51,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-async def _choices(environ: Mapping[str, str], settings: Settings, pool: ClientPool) -> list[ModelChoice]:
+async def _choices(settings: Settings, pool: ClientPool) -> list[ModelChoice]:
     clients = pool.get(settings)
     live = LiveLimits(read_places(settings).cache / FILE_NAME)
     try:
-        limits = await _fetch(live, clients, environ, settings)
+        entries = pool.entries(settings)
+        limits = await _fetch(live, clients, {name: each.address for name, each in entries.items() if each.is_moved})
     finally:
         await live.close()
         await pool.aclose()
     models = Models(
         load_model_table(),
         {**clients, "offline": OfflineProvider(_find_nothing)},
-        HINTS,
+        pool.hints(settings),
         settings,
         model_entries=to_entries(settings.models),
         provider_entries=to_entries(settings.providers),
@@ -77,10 +78,9 @@ async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Fou
 
 
 async def _fetch(
-    live: LiveLimits, clients: Mapping[str, Provider], environ: Mapping[str, str], settings: Settings
+    live: LiveLimits, clients: Mapping[str, Provider], addresses: Mapping[str, str]
 ) -> dict[str, ModelLimits]:
-    """The limits from the services' lists of models, as far as they come in time."""
-    addresses = {name: at for name in clients if (at := address_of(environ, settings, name)) is not None}
+    """The limits from the services' lists of models, as far as they come in time. `addresses`: those of the user."""
     limits = await live.of(clients, addresses)
     try:
         async with asyncio.timeout(_WAIT_S):

@@ -8,7 +8,7 @@ from tests.clients import test_odd_answers as odd_answers
 from palimpsest.app.model_clients import client_class
 from palimpsest.data import load_model_table
 from palimpsest.domain.models.limits import LimitsSource
-from palimpsest.domain.models.providers import CHAT, FORMATS, PROVIDERS, ProviderEntry, one_of_those_with_key
+from palimpsest.domain.models.providers import BY_NAME, CHAT, FORMATS, PRESETS, PROVIDERS, ProviderEntry
 from palimpsest_clients.fake.server import NAMES
 
 
@@ -17,16 +17,16 @@ def test_an_entry_says_what_is_needed_to_ask_its_provider(entry: ProviderEntry) 
     assert {entry.format, entry.compatible_format or CHAT} <= FORMATS.keys()
     assert entry.address.startswith(("https://", "http://localhost"))
     assert entry.title
-    assert not entry.key_header or entry.format == CHAT
     model = load_model_table().find(f"{entry.name}/any")
     assert model is not None, f"{entry.name} is missing in the providers of data/models.json"
     assert (model.provider, model.source) == (entry.name, LimitsSource.DEFAULT_FALLBACK)
 
 
 def test_no_two_providers_share_a_name_or_a_variable() -> None:
-    names = [name for each in PROVIDERS for name in (each.name, *each.key_variables)]
+    both = (*PROVIDERS, *PRESETS)
+    names = [name for each in both for name in (each.name, *each.key_variables, each.address_variable)]
     assert len(set(names)) == len(names)
-    assert one_of_those_with_key().count(",") + 2 == sum(bool(each.key_variables) for each in PROVIDERS)
+    assert len(BY_NAME) == len(both)
 
 
 @pytest.mark.parametrize("wire", FORMATS)

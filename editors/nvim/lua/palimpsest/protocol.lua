@@ -1074,6 +1074,7 @@
 ---@class palimpsest.SetCredentialsParams
 ---@field provider string A provider that takes a key, such as `anthropic`; docs/providers.md lists them.
 ---@field key string|nil The key. Null removes the key that was sent before.
+---@field address? string The address of the service that the key was given for, as `credentials/list` names it: when the provider is at another host now, the key is not used. Absent: the address of now.
 ---@field store? boolean Whether to store the key: in the system's keyring, or else in a file that only the user can read. With a null `key`: whether to remove the stored key.
 
 --- Which key is used now. No answer contains a key.
@@ -1101,6 +1102,7 @@
 ---@field provider string The name of the provider in settings and models, such as `anthropic`.
 ---@field title string Its name for people, such as `Anthropic`.
 ---@field takesKey boolean Whether it takes a key. Otherwise it needs an address.
+---@field needsKey boolean Whether it is not asked without a key.
 ---@field address string Where it is asked, without a user and a password.
 ---@field isUsualAddress boolean Whether the address is not the user's own.
 ---@field isReady boolean Whether a key, or for a provider without keys an address, is set.

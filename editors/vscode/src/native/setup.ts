@@ -69,7 +69,7 @@ export class Setup {
 
     private async chooseService(): Promise<Step | undefined> {
         const [{ services }, kept, found] = await Promise.all([this.server.request(CredentialsListRequest, {}), this.keys.kept(), this.look()]);
-        const items: Array<Item<Step>> = services.filter((each) => each.takesKey).map((each) => ({
+        const items: Array<Item<Step>> = services.filter((each) => each.takesKey && (each.needsKey || !each.isUsualAddress)).map((each) => ({
             label: serviceOf(each.provider),
             description: `${SERVICES[each.provider]?.models ?? each.title} · ${stateOf(each)}`,
             iconPath: new vscode.ThemeIcon(each.isReady ? "pass" : "key"),
@@ -138,7 +138,7 @@ export class Setup {
             return false;
         }
         await setAddress(IMITATED, address);
-        await this.keys.keep(IMITATED, key);
+        await this.keys.keep(IMITATED, key, address);
         const { models } = await this.check({ provider: IMITATED, key, address });
         await this.listed(IMITATED, models);
         this.say(KEYS.saved(service, models.length));

@@ -7,6 +7,7 @@ its documentation. An invalid value cannot be constructed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -18,6 +19,20 @@ from palimpsest.domain.strategy_names import StrategyName
 
 Layout = Literal["log", "librarian"]
 """How a request is laid out."""
+ProviderKind = Literal["openai-compatible", "openai", "anthropic", "gemini", "ollama"]
+"""The way in which a service of models is asked: `openai-compatible` is Chat Completions, `openai` the Responses
+API."""
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,100}")
+_RESERVED_HEADERS: Final = {
+    *("authorization", "proxy-authorization", "cookie", "api-key", "x-api-key", "x-goog-api-key"),
+    *("host", "content-length", "content-type", "transfer-encoding", "connection", "accept"),
+}
+"""Headers that hold keys, or that belong to the way of asking."""
+PROVIDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+"""The form of a provider's name."""
+_TAKEN_NAMES: Final = {"offline", "editor", "unknown"}
+"""Names before the slash that are not services."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +140,22 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """The address of a provider, by its name, and limits for its models without an entry of their own."""
+    """A service of models, by its name: a known one, or one under a name of your own. Its models are `NAME/MODEL`."""
 
+    kind: ProviderKind | None = declare("providers.NAME.kind")  # noqa: RUF009  # it does not see through the name
+    """The way in which the service is asked. Unset: as usual for a known one, else `openai-compatible`."""
     base_url: str | None = declare("providers.NAME.base_url")
     """The address of the service. It begins with http:// or https:// and has no user, password or query."""
+    auth: Literal["bearer", "api-key", "x-api-key", "none"] | None = declare("providers.NAME.auth")
+    """How the key is sent: in `Authorization` as a bearer token, or alone in the header of that name; `none` sends
+    none. Unset: as usual for its kind, when there is a key."""
+    key_variable: str | None = declare("providers.NAME.key_variable")
+    """The environment variable with its key. Unset: the known one, or `NAME_API_KEY`. The key itself is never in a
+    file of settings; `palimpsest login NAME` stores it."""
+    headers: tuple[str, ...] = declare("providers.NAME.headers", ())
+    """Further headers of each request, each as `Name: text`."""
+    models: tuple[str, ...] = declare("providers.NAME.models", ())
+    """The models to choose from first, as the service writes them; the first one is used when no other is named."""
     window: int | None = declare("providers.NAME.window", at_least=1)
     """The context window in tokens of its models without an entry of their own."""
     max_output: int | None = declare("providers.NAME.max_output", at_least=1)
@@ -143,6 +170,18 @@ class ProviderSettings:
                 "providers.NAME.base_url must begin with http:// or https:// and a host, and have no user, password or "
                 "query."
             )
+        if self.key_variable is not None and not _VARIABLE.fullmatch(self.key_variable):
+            # Not quoted: it may be a key in the wrong place.
+            problems.append("providers.NAME.key_variable must be the name of a variable, such as MY_API_KEY.")
+        for header in self.headers:
+            name, colon, text = header.partition(":")
+            if not colon or not _HEADER.fullmatch(name.strip()) or not (text.isascii() and text.strip()):
+                problems.append('providers.NAME.headers must hold texts such as "X-Title: Palimpsest".')
+            elif name.strip().lower() in _RESERVED_HEADERS:
+                problems.append(
+                    f"providers.NAME.headers must not set {name.strip()}: keys are not read from settings. Choose "
+                    "providers.NAME.auth, and run `palimpsest login NAME`."
+                )
         check(self, *problems)
 
 
@@ -174,6 +213,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+def is_provider_name(name: str) -> bool:
+    """Whether a service can have this name."""
+    return PROVIDER_NAME.fullmatch(name) is not None and name not in _TAKEN_NAMES
 
 
 def _over_window(group: str, window: int | None, **limits: int | None) -> Iterator[str]:
@@ -210,12 +254,12 @@ def find_setting(path: tuple[str, ...]) -> Setting | None:
 
 
 def to_entries(named: Mapping[str, ModelSettings] | Mapping[str, ProviderSettings]) -> dict[str, dict[str, int | str]]:
-    """The set values of each model or provider, by the name of the field."""
+    """The set values of each model or provider, by the name of the field; without lists."""
     return {
         name: {
             setting.attribute: value
             for setting in settings_of(type(entry))
-            if (value := getattr(entry, setting.attribute)) is not None
+            if isinstance(value := getattr(entry, setting.attribute), int | str)
         }
         for name, entry in named.items()
     }

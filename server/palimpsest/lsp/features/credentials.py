@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from palimpsest.domain.errors import PalimpsestError
+from palimpsest.domain.models.providers import origin_of
+from palimpsest.domain.settings.settings import Settings
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.services.models.keys import KeySource
+from palimpsest.services.models.keys import KeySource, find_entry
 from palimpsest.wire.areas import credentials as wire
 
 
 async def set_credentials(ls: PalimpsestServer, params: wire.SetCredentialsParams) -> wire.SetCredentialsResult:
     folders = await ls.folders()
-    report = await folders.keys.set(params.provider, params.key, stores=bool(params.store))
+    entry = find_entry(folders.model_services.entries(await _settings(ls)), params.provider)
+    origin = None if params.address is None else origin_of(params.address)
+    report = await folders.keys.set(entry, params.key, stores=bool(params.store), origin=origin)
     await folders.hear_again()
     return wire.SetCredentialsResult(_source(report.source), report.sentence)
 
@@ -31,15 +36,24 @@ async def list_services(ls: PalimpsestServer, params: wire.ListCredentialsParams
             wire.ServiceInfo(
                 each.entry.name,
                 each.entry.title,
-                takes_key=bool(each.entry.key_variables),
+                takes_key=each.entry.takes_key,
+                needs_key=each.entry.needs_key,
                 address=each.address,
                 is_usual_address=each.is_usual_address,
                 is_ready=each.is_ready,
-                source=_source(folders.keys.source(each.entry.name)),
+                source=_source(folders.keys.source(each.entry)),
             )
             for each in found
         ]
     )
+
+
+async def _settings(ls: PalimpsestServer) -> Settings:
+    """The settings of the first folder; the built-in ones while none is open: an editor sends keys when it starts."""
+    try:
+        return (await ls.session(None)).settings
+    except PalimpsestError:
+        return Settings()
 
 
 def _source(source: KeySource | None) -> wire.KeySource | None:

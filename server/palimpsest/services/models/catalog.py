@@ -24,6 +24,7 @@ from palimpsest.domain.models.limits import (
     within,
 )
 from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.models.providers import PRESETS
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.editor_models import EDITOR, HINT, EditorId, EditorModels
 from palimpsest.services.models.redaction import RedactingProvider
@@ -31,6 +32,8 @@ from palimpsest.wording import nearest
 
 OFFLINE: Final = "offline"
 """The provider without a model service."""
+_PRESETS: Final = frozenset(each.name for each in PRESETS)
+"""Services that are not named to whoever has none: the list would be long."""
 _TOLD: Final = (LimitsSource.LIVE, LimitsSource.LEARNED)
 """The sources of limits that come from a service; the user may never have seen these numbers."""
 Entry = Mapping[str, int | str]
@@ -136,7 +139,8 @@ class Models:
         named = [self.get(name) for name in (*self.table.names, *self._told_names())]
         usable = [model for model in named if model.provider in self.providers]
         if not usable:
-            how = "; or ".join(self._hint(provider) for provider in sorted(self.hints)) or "configure a provider"
+            first = [name for name in sorted(self.hints) if name not in _PRESETS]
+            how = "; or ".join(map(self._hint, first)) or "configure a provider"
             raise NotFound(f"No model can be used yet: {how}.")
         # The offline provider comes last.
         return min(usable, key=lambda model: model.provider == OFFLINE)
@@ -200,12 +204,13 @@ class Models:
         return names | {name for name in self.model_entries if self._find(name) is not None}
 
     def _told_names(self) -> list[str]:
-        """Models that only the provider's list names, such as those that Ollama has pulled. At an address of the user's
-        own is another service, and its list counts."""
+        """Models that the user names for a provider, then those that only the provider's list names, such as those that
+        Ollama has pulled. At an address of the user's own is another service, and its list counts."""
         moved = {name for name, entry in self.provider_entries.items() if "base_url" in entry}
         in_table = {self.get(name).provider for name in self.table.names} - moved
         told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
-        return [name for name in told if self._find(name) is not None]
+        named = [f"{provider}/{name}" for provider, words in self.settings.providers.items() for name in words.models]
+        return [name for name in dict.fromkeys((*named, *told)) if self._find(name) is not None]
 
     def _service(self, model: Model) -> Provider | None:
         """The provider of the model; None when it is not available."""
@@ -220,9 +225,9 @@ class Models:
         return None if base is None else self._resolve(base)
 
     def _configured(self, name: str) -> Model | None:
-        """A model `PROVIDER/NAME` of a provider that only the user's settings name; the table may still have NAME."""
+        """A model `PROVIDER/NAME` of a provider that the table of models does not have; it may still have NAME."""
         provider, _, service_name = name.partition("/")
-        if not service_name or provider not in self.provider_entries:
+        if not service_name or provider not in (*self.provider_entries, *self.hints):
             return None
         base = self.table.find(service_name.rpartition("/")[2]) or self.table.unknown(name)
         return replace(base, name=name, provider=provider, service_name=service_name)

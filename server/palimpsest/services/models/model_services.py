@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -51,8 +51,12 @@ class ServiceState:
 class ModelServices(Protocol):
     """The services that this process can ask."""
 
+    def entries(self, settings: Settings) -> Mapping[str, ProviderEntry]:
+        """All services by name: those that are known, then the user's own."""
+        ...
+
     def states(self, settings: Settings) -> Sequence[ServiceState]:
-        """All services, in the order of `PROVIDERS`."""
+        """All services, in the order of `entries`."""
         ...
 
     async def try_service(

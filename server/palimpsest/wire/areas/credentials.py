@@ -28,6 +28,9 @@ class SetCredentialsParams(Wire):
     """A provider that takes a key, such as `anthropic`; docs/providers.md lists them."""
     key: str | None
     """The key. Null removes the key that was sent before."""
+    address: str | None = None
+    """The address of the service that the key was given for, as `credentials/list` names it: when the provider is at
+    another host now, the key is not used. Absent: the address of now."""
     store: bool | None = None
     """Whether to store the key: in the system's keyring, or else in a file that only the user can read. With a null
     `key`: whether to remove the stored key."""
@@ -96,6 +99,8 @@ class ServiceInfo(Wire):
     """Its name for people, such as `Anthropic`."""
     takes_key: bool
     """Whether it takes a key. Otherwise it needs an address."""
+    needs_key: bool
+    """Whether it is not asked without a key."""
     address: str
     """Where it is asked, without a user and a password."""
     is_usual_address: bool
