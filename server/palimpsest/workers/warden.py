@@ -1,4 +1,5 @@
-"""Runs one program and ends whatever it leaves behind, as a process of its own: `command_tool` starts it.
+"""Runs one program and ends whatever it leaves behind, as a process of its own: the tool `run_command` starts it, and
+the client of MCP servers.
 
 It outlives a killed server long enough to see its input end, and then ends everything. On Linux it adopts what the
 program's processes leave behind, also what went into a session of its own, so that nothing is missed; elsewhere only
@@ -7,6 +8,9 @@ the program's process group is ended. Run as a script, isolated, it imports noth
 Arguments: the program and its arguments. Input: `t` asks all of it to end; the end of the input ends it at once. On
 descriptor 1 one JSON line says how it went: `{status}`, negative for a signal, or `{error}` where it could not be
 started. Descriptor 2 is the program's output, of both kinds.
+
+With `--control N` in front, the standard streams are the program's own, what controls it comes on descriptor N, and
+this process ends as the program did; 127 where it could not be started.
 """
 
 from __future__ import annotations
@@ -24,33 +28,45 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _ADOPTS = sys.platform.startswith("linux")
+_NOT_STARTED = 127
 _LIMIT_S = 5.0
 """So long what was killed may take to be gone: it may hang in the kernel."""
 
 
-def main(command: list[str]) -> None:
+def main(command: list[str]) -> int:
+    """The exit status of this process."""
+    control, owns_streams = 0, True
+    if command[:1] == ["--control"]:
+        control, command, owns_streams = int(command[1]), command[2:], False
+        os.set_inheritable(control, False)
     libc = ctypes.CDLL(None) if _ADOPTS else None
     if libc is not None:
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         program = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
-            stdout=2,
-            stderr=2,
+            stdin=subprocess.DEVNULL if owns_streams else None,
+            stdout=2 if owns_streams else None,
+            stderr=2 if owns_streams else None,
             start_new_session=True,
             # where this process is killed, the program at least goes with it
             preexec_fn=None if libc is None else lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
         )
     except OSError as error:
-        _say({"error": error.strerror or str(error)})
-        return
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)  # the output ends with the program, not with this process
-    threading.Thread(target=_obey, args=(program,), daemon=True).start()
+        if owns_streams:
+            _say({"error": error.strerror or str(error)})
+        else:
+            _write(2, f"{command[0]}: {error.strerror or error}\n")
+        return _NOT_STARTED
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (2,) if owns_streams else (0, 1, 2):  # the streams end with the program, not with this process
+        os.dup2(null, descriptor)
+    threading.Thread(target=_obey, args=(program, control), daemon=True).start()
     status = _wait(program)
-    _say({"status": status})
+    if owns_streams:
+        _say({"status": status})
     _end_all(program)
+    return 0 if owns_streams else status if status >= 0 else 128 - status
 
 
 def _wait(program: subprocess.Popen[bytes]) -> int:
@@ -63,8 +79,8 @@ def _wait(program: subprocess.Popen[bytes]) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
-def _obey(program: subprocess.Popen[bytes]) -> None:
-    while asked := os.read(0, 1):
+def _obey(program: subprocess.Popen[bytes], control: int) -> None:
+    while asked := os.read(control, 1):
         if asked == b"t":
             _signal_all(program, signal.SIGTERM)
     _end_all(program)
@@ -118,9 +134,13 @@ def _descendants() -> list[int]:
 
 
 def _say(said: dict[str, object]) -> None:
+    _write(1, json.dumps(said) + "\n")
+
+
+def _write(descriptor: int, text: str) -> None:
     with contextlib.suppress(OSError):  # the server is gone
-        os.write(1, json.dumps(said).encode() + b"\n")
+        os.write(descriptor, text.encode("utf-8", "replace"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -17,8 +17,10 @@ class McpFailure(Exception):
     """The server cannot be used now. The message is a sentence for the user and for the model. The services catch this
     error."""
 
-    def __init__(self, sentence: str, *, is_over: bool = False, is_final: bool = False) -> None:
+    def __init__(self, sentence: str, *, detail: str = "", is_over: bool = False, is_final: bool = False) -> None:
         super().__init__(sentence)
+        self.detail = detail
+        """The server's own words about it, for the user alone; empty when there are none."""
         self.is_over = is_over
         """Whether the connection has ended with it."""
         self.is_final = is_final
@@ -62,5 +64,6 @@ class Connection(Protocol):
 
 
 Connect = Callable[[ServerConfig], AbstractAsyncContextManager[Connection]]
-"""Connects with a server whose variables are filled in. Leaving the block ends the program that was started, and
+"""Connects with a server whose variables are filled in; `env` is the whole environment of its program, and `cwd` is its
+folder. Leaving the block ends the program that was started, and
 everything that it started. Raises McpFailure."""

@@ -90,19 +90,20 @@ class McpServer:
         while True:
             began_s = machine.monotonic_s()
             failure = await self._connected()
+            said = f'{failure} It said: "{failure.detail}".' if failure.detail else str(failure)
             self._connection = None
             n_failures = 1 if machine.monotonic_s() - began_s >= STEADY_S else n_failures + 1
             if failure.is_final or n_failures > MAX_FAILURES:
                 log.warning("the MCP server %s was given up", self.config.name)
                 how = "" if failure.is_final else f" It was started {counted(n_failures, 'time')}, and is given up."
-                self._show(ServerState.FAILED, f"{failure}{how}", Offer())
+                self._show(ServerState.FAILED, f"{said}{how}", Offer())
                 self.settled.set()
                 return
             pause_s = FIRST_PAUSE_S * 2 ** (n_failures - 1)
-            self._show(ServerState.STARTING, f"{failure} It is started again in {pause_s:g} s.")
+            self._show(ServerState.STARTING, f"{said} It is started again in {pause_s:g} s.")
             self.settled.set()
             await asyncio.sleep(pause_s)
-            self._show(ServerState.STARTING, f"{failure} It is being started again.")
+            self._show(ServerState.STARTING, f"{said} It is being started again.")
 
     async def _connected(self) -> McpFailure:
         """One connection from its beginning to its end; the reason of its end."""
@@ -185,9 +186,7 @@ class McpServer:
 
     def _ready(self) -> Connection:
         if self._connection is None:
-            raise InvalidRequest(
-                f"The MCP server {self.config.name} does not run now. {self.status.sentence} Go on without it."
-            )
+            raise InvalidRequest(f"The MCP server {self.config.name} does not run now. Go on without it.")
         return self._connection
 
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from palimpsest.domain.mcp.folder_files import MAX_FILE_BYTES, TABLES, Configure
 from palimpsest.machine import utc_now
 from palimpsest.services.mcp.connection import Connect
 from palimpsest.services.mcp.server import McpServer, ServerState, ServerStatus
+from palimpsest.services.tools.run_command import scrubbed
 from palimpsest.services.workspace.encoding import decode
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.trust import FolderTrust
@@ -121,7 +122,7 @@ class McpServers:
 
     def _start(self, config: ServerConfig) -> None:
         assert self._setup is not None
-        fill_in = functools.partial(filled_in, environ=self._setup.environ, folder=str(self._root))
+        fill_in = functools.partial(_carried_out, environ=self._setup.environ, root=self._root)
         self._running[config.name] = McpServer(config, fill_in, self._setup.connect, self._changed)
 
     def _end(self, name: str) -> None:
@@ -203,6 +204,13 @@ class McpServers:
             async with asyncio.timeout(FIRST_WAIT_S):
                 for each in waiting:
                     await each.wait()
+
+
+def _carried_out(config: ServerConfig, environ: Mapping[str, str], root: Path) -> ServerConfig:
+    """The configuration with its variables, folder and environment filled in. Raises InvalidRequest."""
+    filled = filled_in(config, environ, str(root))
+    env = {**scrubbed(environ), **filled.env} if filled.command else {}
+    return replace(filled, env=env, cwd=str(root / (filled.cwd or ".")))
 
 
 def _read_files(root: Path) -> Configured:
