@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import psycopg
 from psycopg import sql
 
+from palimpsest.domain.conversation.titles import arrived_title
 from palimpsest.domain.sharing.log import FORMAT, Entry, MessageEntry, NewEntry, SharedConversation
 from palimpsest_hub.connection import Connection, Pauses, connect
 from palimpsest_hub.errors import HubRefused, HubUnreachable
@@ -148,7 +149,8 @@ class Hub:
             CASE WHEN {_IS_HELD} THEN lease_member::text END, CASE WHEN {_IS_HELD} THEN lease_holder END,
             i.hub::text, i.id::text, hub.me()::text, CASE WHEN {_IS_HELD} THEN lease_store END
             FROM hub.conversation c, hub.incarnation i {where}"""
-        return [SharedConversation(*row) for row in await self._reads.rows(query, *arguments)]
+        found = [SharedConversation(*row) for row in await self._reads.rows(query, *arguments)]
+        return [replace(each, title=arrived_title(each.title), writes=_shown(each.writes)) for each in found]
 
     # Writing
 
@@ -227,7 +229,7 @@ class Hub:
             raise HubRefused("not_shared", "This conversation is not shared with you.")
         frames = tuple(Frame(*row[5:]) for row in rows if row[5] is not None)
         head_seq, epoch, writer, writes, store = rows[0][:5]
-        return LiveView(head_seq, epoch, writer, frames, writes, store)
+        return LiveView(head_seq, epoch, writer, frames, _shown(writes), store)
 
     async def seen(self, team: str, conversation: str, store: str, seq: int) -> None:
         """Tell the team how far a store has come."""
@@ -293,6 +295,11 @@ class Hub:
         query = """SELECT seq, key, standing, author::text, body FROM hub.fact
             WHERE team = %s AND repository = %s AND seq > %s ORDER BY seq LIMIT %s"""
         return [FactChange(*row) for row in await self._reads.rows(query, team, repository, after, limit)]
+
+
+def _shown(text: str | None) -> str | None:
+    """What a member wrote for people to read."""
+    return None if text is None else arrived_title(text)
 
 
 def _unknown_member() -> HubRefused:

@@ -7,6 +7,7 @@ from typing import Final
 
 import psycopg
 
+from palimpsest.domain.conversation.titles import arrived_title
 from palimpsest_hub.errors import HubRefused, HubUnreachable
 
 _REFUSED: Final = "HB001"
@@ -32,7 +33,8 @@ def failure_of(error: psycopg.Error) -> HubRefused | HubUnreachable:
     state = error.sqlstate
     if state == _REFUSED:
         diag = error.diag
-        return HubRefused(diag.message_detail or "hub", diag.message_primary or "", diag.message_hint or None)
+        said = arrived_title(diag.message_primary or "")  # it may quote what a member wrote
+        return HubRefused(diag.message_detail or "hub", said, diag.message_hint or None)
     if state == "42P01" or state == "42883":  # no such table, no such function
         return HubRefused(*_CLASSES["3F"])
     if state is not None and state in _FULL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.hub.checkouts import WADE, Open
 from tests.hub.lab import TestTeam
 from tests.hub.machines import Machine, assert_same, share, until
 from tests.hub.test_sharing_under_attack import hub_texts, lose, unreachable
@@ -14,6 +15,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.readers import readers_of
 from palimpsest.services.turns.running import RunningTurn
+from palimpsest.storage.sharing import shared_facts
 from palimpsest_hub.migration import set_up
 
 # Purges
@@ -190,3 +192,23 @@ async def test_a_clock_of_the_hub_that_was_set_back_locks_everybody_out(
     )
     assert (await bob.sharing.hub.conversation(team.id, at)).writer is None
     assert await bob.ask("Bob?", "Bob!") == "committed"
+
+
+# Facts
+
+
+async def test_facts_whose_sharing_ends_while_they_are_pushed(checkout: Open) -> None:
+    """Another server of the store ends the sharing while this one pushes: what the old team has counts as known to the
+    next one, so that it never gets these facts, and is told to forget those that are gone meanwhile."""
+    ann = await checkout("ann")
+    await ann.note(WADE)
+    hub = (await ann.shared()).sharing.hub
+    real = hub.push_facts
+
+    async def slow(*arguments: object) -> int:
+        await ann.run(shared_facts.end)
+        return await real(*arguments)  # type: ignore[arg-type]
+
+    hub.push_facts = slow  # type: ignore[method-assign, assignment]
+    await ann.share()
+    assert await ann.run(shared_facts.known_facts) == {}

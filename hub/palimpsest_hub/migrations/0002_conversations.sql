@@ -19,7 +19,7 @@ CREATE TABLE hub.conversation (
     fork_message_id int NOT NULL DEFAULT 0 CHECK (fork_message_id >= 0),
     title text NOT NULL CHECK (length(title) <= 300),
     model text NOT NULL CHECK (length(model) <= 300),
-    created_at text NOT NULL CHECK (length(created_at) <= 40),
+    created_at text NOT NULL CHECK (created_at ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,19})?Z$'),
     -- A name that cannot be guessed: NOTIFY has no access control, but only readers see this row.
     channel text NOT NULL DEFAULT 'hub_' || replace(gen_random_uuid()::text, '-', ''),
     format int NOT NULL DEFAULT 1,  -- the highest of its entries; an older product only reads
@@ -50,7 +50,7 @@ CREATE TABLE hub.entry (
     format int NOT NULL,
     stored_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     message_id int,
-    said_at text CHECK (length(said_at) <= 40),
+    said_at text CHECK (said_at ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,19})?Z$'),
     turn text CHECK (length(turn) <= 100),
     role text CHECK (role IN ('user', 'assistant', 'tool')),
     digest_version int CHECK (digest_version IN (1, 2)),

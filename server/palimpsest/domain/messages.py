@@ -23,6 +23,7 @@ Digest = NewType("Digest", str)
 """64 lower-case hex digits of SHA-256."""
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 
 
 class Role(StrEnum):
@@ -185,6 +186,27 @@ def is_clean(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_time(value: object) -> bool:
+    """Whether it is a time as it is stored: UTC, ISO 8601."""
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+
+
+def read_content(value: Any) -> Content:
+    """The content, if `value` is exactly what `Content.to_json` writes, of texts that can be stored. Raises
+    ValueError."""
+    try:
+        content = Content.from_json(value)
+        texts = [item for part in value["parts"] for name, item in part.items() if name != "is_error"]
+        errors = [part.get("is_error", False) for part in value["parts"]]
+        texts += content.notes
+        is_typed = all(type(text) is str and is_clean(text) for text in texts)
+        if is_typed and all(type(each) is bool for each in errors) and content.to_json() == value:
+            return content
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise ValueError("no message")
 
 
 def clean_text(text: str) -> tuple[str, tuple[str, ...]]:

@@ -104,8 +104,8 @@ def local_time(stamp: str) -> str:
     """A time of the protocol in the user's time zone, to the minute; an invalid stamp as it is."""
     try:
         return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
-    except ValueError:
-        return stamp
+    except (ValueError, OverflowError):
+        return one_line(stamp)
 
 
 def _messages(count: int | None) -> str:

@@ -27,6 +27,7 @@ from tests.simulation.hub.stored import (
     start_of,
 )
 
+from palimpsest.domain.messages import is_time
 from palimpsest.domain.sharing.log import FORMAT, Entry, MessageEntry, NewEntry, SharedConversation
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import (
@@ -136,7 +137,7 @@ class ModelHub:
                 raise HubRefused("no_parent", "The conversation that this is a fork of is not shared with this team.")
             before = found.digest
         check(re.fullmatch(r"[0-9a-f-]{32,36}", new.id) is not None and new.fork_at >= 0)
-        check(len(new.model) <= 300 and len(new.created_at) <= 40)
+        check(len(new.model) <= 300 and is_time(new.created_at))
         if (here := self.stored.conversations.get((team, new.id))) is None:
             check(new.repository is None or (team, new.repository) in self.stored.facts)
             made = self.stored.conversations[team, new.id] = Conversation(

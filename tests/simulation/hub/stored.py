@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from palimpsest.domain.conversation.chain import message_digest
-from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId
+from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId, is_time
 from palimpsest.domain.sharing.log import LONGEST_TITLE, MOST_BYTES, MessageEntry, NewEntry
 from palimpsest_hub.errors import HubRefused
 from palimpsest_hub.records import MOST_FACT_BYTES, FactChange, NewConversation, NewFact
@@ -164,7 +164,7 @@ def _check_message(found: Conversation, said: MessageEntry, body: str | None, pu
             role = None
         if role is None or role != said.role:
             raise HubRefused("malformed", "The role of a message is not the one in its text.")
-    check(len(said.said_at) <= 40 and len(said.turn or "") <= 100 and said.role in ("user", "assistant", "tool"))
+    check(is_time(said.said_at) and len(said.turn or "") <= 100 and said.role in ("user", "assistant", "tool"))
     check(all(_DIGEST.fullmatch(each) is not None for each in (said.digest, said.content_digest)))
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Collection
 from typing import Final
 
 _MOST_CHARS: Final = 60
+_JOINERS: Final = "\u200c\u200d"
+"""Invisible characters that words of some scripts, and emoji, need."""
+_UNSEEN: Final = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _FORK: Final = re.compile(r" \((?:fork(?: [0-9]{1,9})?|apart)\)\Z")
 
 
@@ -30,6 +34,11 @@ def fork_title(title: str, taken: Collection[str]) -> str:
 def apart_title(title: str) -> str:
     """The title of the fork into which messages of a shared conversation moved apart."""
     return f"{unforked(title)} (apart)" if title else ""
+
+
+def arrived_title(title: str) -> str:
+    """A title that somebody else wrote, on one line and without characters that nobody sees."""
+    return "".join(" " if unicodedata.category(c) in _UNSEEN and c not in _JOINERS else c for c in title)
 
 
 def unforked(title: str) -> str:

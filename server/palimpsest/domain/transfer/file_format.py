@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from palimpsest import values
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Content, Digest, is_clean
+from palimpsest.domain.messages import Content, Digest, is_clean, is_time, read_content
 from palimpsest.domain.transfer.checks import Fault, Rules
 from palimpsest.domain.transfer.conversation import KINDS, NAMES, Header, Instant, Transfer
 
@@ -133,26 +133,17 @@ def _said(problem: values.Problem) -> str:
 
 
 def _to_content(value: Any) -> Content:
-    """The content, if `value` is exactly what `Content.to_json` writes."""
     try:
-        content = Content.from_json(value)
-        texts = [item for part in value["parts"] for name, item in part.items() if name != "is_error"]
-        errors = [part.get("is_error", False) for part in value["parts"]]
-        texts += content.notes
-        is_typed = all(type(text) is str and is_clean(text) for text in texts)
-        if is_typed and all(type(each) is bool for each in errors) and content.to_json() == value:
-            return content
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    raise values.unexpected(_MESSAGE, value)
+        return read_content(value)
+    except ValueError:
+        raise values.unexpected(_MESSAGE, value) from None
 
 
 _MESSAGE: Final = "a message"
 _TEXT: Final = values.checked(values.STRING, is_clean, "a text that can be stored")
-_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _SHAPED: Final = {
-    Instant: values.checked(_TEXT, _INSTANT.fullmatch, "a time in UTC"),
+    Instant: values.checked(_TEXT, is_time, "a time in UTC"),
     Digest: values.checked(_TEXT, _DIGEST.fullmatch, "a digest"),
     Content: values.Reader(_to_content, _MESSAGE, frozenset({dict})),
 }

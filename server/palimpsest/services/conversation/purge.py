@@ -7,9 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from palimpsest.domain.context.cut import CutCause
-from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound, PalimpsestError
+from palimpsest.domain.errors import ConversationBusy, InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
@@ -23,6 +24,10 @@ from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.lifecycle.purge import Scope
 
 log = logging.getLogger(__name__)
+
+_CHECKPOINT_S: Final = 10.0
+"""The longest time of another server's checkpoint, beside the time in which readers are waited for."""
+_LOOK_AGAIN_S: Final = 0.05
 
 Range = tuple[MessageId, MessageId] | None
 """A range [start, end) of messages, or None for the whole conversation."""
@@ -107,6 +112,7 @@ class Purging:
                 await self.documents.empty(each, (await store.read(conversations.get, each)).title)
         finally:
             await asyncio.to_thread(purging.rewrite_files, store.directory)
+            await empty_log(store.directory)
             await asyncio.to_thread(_drop_copies, store.directory)
         await store.run(pending_work.files_are_empty, files.newest)
 
@@ -118,6 +124,20 @@ class Purging:
         context = await self.contexts.hold(lease)
         frame_digest = context.state.frame.digest()
         await self.contexts.adopt_anew(context, CutCause.ROLLBACK, frame_digest=frame_digest)
+
+
+async def empty_log(directory: Path) -> None:
+    """Empties the log of the store, also while another server does the same. Raises StoreError when somebody does not
+    let go of it."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + _CHECKPOINT_S
+    while not await asyncio.to_thread(purging.empty_log, directory):
+        if clock() > until:
+            raise StoreError(
+                "The messages are purged, but another program reads the store, so its log could not be emptied and "
+                "still holds them. Close other windows on this folder, then purge the same messages again."
+            )
+        await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 async def resume(purges: Purging) -> None:

@@ -194,7 +194,7 @@ class RepositoryFacts:
                     raise
                 self._may_write = False  # a reader takes in, and pushes nothing
             else:
-                await store.run(outgoing_facts.note_pushed, there.changes, share.member)
+                await store.run(outgoing_facts.note_pushed, there.changes, share)
         is_done = not there.twins and not (there.changes and self._may_write)
         self._mark = mark if is_done else ""
 
@@ -206,9 +206,7 @@ class RepositoryFacts:
             if not names:
                 names = {each.id: author_name(each.name) for each in await hub.members(share.team)}
             arrivals = [_arrival(each, share.member, names) for each in changes]
-            taken = await store.run(
-                arriving_facts.take, arrivals, self.sharing.terms.cleaner, share.identity, utc_now()
-            )
+            taken = await store.run(arriving_facts.take, arrivals, self.sharing.terms.cleaner, share, utc_now())
             after = changes[-1].seq
             if taken.paths:
                 await self.here.look_at(set(taken.paths))

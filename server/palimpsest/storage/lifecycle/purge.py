@@ -2,8 +2,8 @@
 
 The header and the digests of a message stay, so the chain still verifies. Its content goes, and with it everything that
 was derived from it, in every conversation that reads it. `secure_delete`, which the store sets, overwrites what a
-transaction frees; `rewrite_files` then removes the other traces: in the write-ahead log, and in places where rows were
-before SQLite moved them.
+transaction frees; `rewrite_files` and `empty_log` then remove the other traces: in places where rows
+were before SQLite moved them, and in the write-ahead log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -156,20 +156,28 @@ def _facts_of(stretches: Iterable[tuple[str, int, int]]) -> list[FactId]:
 
 
 def rewrite_files(directory: Path) -> None:
-    """Rewrites the database, and empties its log. `secure_delete` overwrites deleted content where it is at that time;
-    only this removes it from places where it was before rows moved between pages. Other servers wait meanwhile, some
-    seconds for a gigabyte. Raises StoreError when readers do not let go, or there is no room for a second copy."""
+    """Rewrites the database. `secure_delete` overwrites deleted content where it is at that time; only this removes it
+    from places where it was before rows moved between pages. Other servers wait meanwhile, some seconds for a gigabyte.
+    Raises StoreError when there is no room for a second copy."""
+    with _opened(directory) as database:
+        database.execute("VACUUM")
+
+
+def empty_log(directory: Path) -> bool:
+    """Empties the write-ahead log, which still holds what was rewritten. False while a reader or another checkpoint
+    needs it: readers are waited for, but SQLite does not wait for another checkpoint. Raises StoreError."""
+    with _opened(directory) as database:
+        (is_busy, _, _) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not is_busy
+
+
+@contextlib.contextmanager
+def _opened(directory: Path) -> Iterator[sqlite3.Connection]:
     try:
         with contextlib.closing(sqlite3.connect(directory / DATABASE_NAME, timeout=_BUSY_TIMEOUT_S)) as database:
-            database.execute("VACUUM")
-            (is_busy, _, _) = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            yield database
     except sqlite3.Error as error:
         raise StoreError(explain(error, directory)) from error
-    if is_busy:
-        raise StoreError(
-            "The messages are purged, but another program reads the store, so its log could not be emptied and still "
-            "holds them. Close other windows on this folder, then purge the same messages again."
-        )
 
 
 def _own(record: ConversationRecord) -> tuple[MessageId, MessageId]:

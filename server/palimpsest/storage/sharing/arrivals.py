@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import content_digest, covered_author, message_digest
 from palimpsest.domain.conversation.exchanges import unanswered_calls
+from palimpsest.domain.conversation.titles import arrived_title
 from palimpsest.domain.errors import ErrorKind, NotFound
 from palimpsest.domain.messages import (
     Content,
@@ -24,6 +25,8 @@ from palimpsest.domain.messages import (
     Role,
     TextPart,
     TurnId,
+    is_time,
+    read_content,
     tool_result,
 )
 from palimpsest.domain.sharing.log import FORMAT, LONGEST_TITLE, Entry, EntryKind, Missing
@@ -36,7 +39,7 @@ from palimpsest.storage.facts import facts
 from palimpsest.storage.leases import Writer
 from palimpsest.storage.lifecycle import purge
 from palimpsest.storage.sharing import outgoing, shared
-from palimpsest.storage.sharing.arriving_summaries import Summaries, number, text, text_or_none
+from palimpsest.storage.sharing.arriving_summaries import Summaries, number, text, text_or_none, time
 from palimpsest.storage.sharing.shared import Unsound
 from palimpsest.storage.sql import execute
 from palimpsest.storage.turns import turns
@@ -48,6 +51,8 @@ _INVALID: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, 
 _KNOWN_KINDS: Final = (EntryKind.TURN, EntryKind.HIDDEN, EntryKind.SUMMARY)
 
 
+_LONGEST_NAME: Final = 300
+_LONGEST_ERROR: Final = 10_000
 TAKING_IN: Final = "what others wrote"
 """The holder's name in the lease."""
 
@@ -79,7 +84,7 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
     """
     lease, _ = turns.take(writer, conversation_id, TAKING_IN)
     ((seq,),) = execute("SELECT hub_seq FROM shared_conversation WHERE conversation = ?", conversation_id)
-    messages, summaries = _Messages(conversation_id), Summaries(conversation_id)
+    messages, summaries = _Messages(conversation_id, writer.now), Summaries(conversation_id)
     changed: dict[ConversationId, None] = {}
     has_purged = False
     for entry in entries:
@@ -116,8 +121,8 @@ def take_in(writer: Writer, conversation_id: ConversationId, entries: Sequence[E
 class _Messages:
     """Messages that come one behind the other: checked and stored as they come, made findable together."""
 
-    def __init__(self, conversation_id: ConversationId) -> None:
-        self._conversation_id = conversation_id
+    def __init__(self, conversation_id: ConversationId, now: str) -> None:
+        self._conversation_id, self._now = conversation_id, now
         row = execute(
             "SELECT next_message_id, head_digest, updated_at FROM conversation WHERE id = ?", conversation_id
         ).fetchone()
@@ -133,7 +138,7 @@ class _Messages:
             author = None if said is None else covered_author(said.digest_version, entry.author)
         except ValueError:
             said = None
-        if said is None or not isinstance(said.said_at, str):
+        if said is None or not is_time(said.said_at):
             raise self._unsound(entry, "is no message that this version knows")
         message_id, own, digest = MessageId(said.message_id), Digest(said.content_digest), Digest(said.digest)
         if message_id < self._next:
@@ -151,7 +156,7 @@ class _Messages:
             return
         turn = None if said.turn is None else TurnId(said.turn)
         try:
-            content = None if entry.body is None else Content.from_json(json.loads(entry.body))
+            content = None if entry.body is None else read_content(json.loads(entry.body))
             role = Role(said.role)
         except _INVALID as error:  # its author, or an admin, can purge it; then it is passed
             raise self._unsound(entry, "is no message") from error
@@ -170,7 +175,7 @@ class _Messages:
             self.settle()  # the call may have come just now
             _write_stand_in(self._conversation_id, message_id, role)
         self._added.append(passages.Added(row_id or 0, message_id, said.said_at, content))
-        self._next, self._head, self._at = message_id + 1, digest, max(self._at, said.said_at)
+        self._next, self._head, self._at = message_id + 1, digest, max(self._at, min(said.said_at, self._now))
 
     def settle(self) -> None:
         """Makes the messages findable, and moves the end of the conversation behind them. They are not read for facts:
@@ -271,7 +276,7 @@ def _take(conversation_id: ConversationId, entry: Entry, body: str, summaries: S
         return False  # it may hold purged words, and the hub forgets it when it hears of the purge
     match entry.kind:
         case EntryKind.TITLE:
-            body = body[:LONGEST_TITLE]
+            body = arrived_title(body[:LONGEST_TITLE])
             is_new = conversations.get(conversation_id).title != body
             shared.note_title(conversation_id, body)
             conversations.rename(conversation_id, body, now)
@@ -289,26 +294,29 @@ def _take(conversation_id: ConversationId, entry: Entry, body: str, summaries: S
 def _take_turn(conversation_id: ConversationId, turn_id: str, said: dict[str, Any]) -> bool:
     if execute("SELECT 1 FROM turn WHERE id = ? OR request_id = ?", turn_id, turn_id).fetchone() is not None:
         return False
-    state = TurnState(said["state"])
-    if state not in FINAL_STATES:
-        raise ValueError("a turn that has not ended")
-    kind = said.get("error_kind")
+    state, asked = TurnState(said["state"]), number(said["user_message_id"])
+    if state not in FINAL_STATES or not 0 <= asked < conversations.get(conversation_id).n_messages:
+        raise ValueError("a turn that has not ended, or was not asked")
+    kind, ended_at = said.get("error_kind"), said.get("ended_at")
+    model, error = text(said["model"]), text_or_none(said.get("error_message"))
+    if len(model) > _LONGEST_NAME:
+        raise ValueError("a model that no service has")
     execute(
         """INSERT INTO turn (
             id, conversation, request_id, user_message_id, state, model, next_seq, stop_reason, error_kind,
             error_message, started_at, ended_at, resolution
         ) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)""",
         # Only a running editor repeats a request, so the request's id only has to be unique.
-        *(turn_id, conversation_id, turn_id, number(said["user_message_id"]), state.value, text(said["model"])),
+        *(text(turn_id), conversation_id, turn_id, asked, state.value, model),
         *(text_or_none(said.get("stop_reason")), None if kind is None else ErrorKind(kind).value),
-        *(text_or_none(said.get("error_message")), text(said["started_at"]), text_or_none(said.get("ended_at"))),
+        *(error and error[:_LONGEST_ERROR], time(said["started_at"]), None if ended_at is None else time(ended_at)),
         Resolution.KEEP.value,
     )
     return True
 
 
 def _take_hidden(conversation_id: ConversationId, said: list[Any], now: str) -> bool:
-    start, end, at = number(said[0]), number(said[1]), text(said[2])
+    start, end, at = number(said[0]), number(said[1]), time(said[2])
     if not 0 <= start < end <= conversations.get(conversation_id).n_messages:
         raise ValueError("no range of this conversation")
     stored = execute(

@@ -21,6 +21,7 @@ from palimpsest.storage.sharing.shared_facts import (
     NEVER_AGAIN,
     Here,
     Known,
+    Share,
     Standing,
     facts_here,
     holding,
@@ -62,14 +63,17 @@ class Taken:
     """Whether words were removed, which `pending_work` takes out of the index."""
 
 
-def take(arrivals: Sequence[Arrival], cleaner: Cleaner, identity: RepositoryIdentity, now: str) -> Taken:
-    """Takes changes in, in the hub's order. What no store of ours would push is passed over."""
+def take(arrivals: Sequence[Arrival], cleaner: Cleaner, shared: Share, now: str) -> Taken:
+    """Takes changes in, in the hub's order, unless another server has ended that sharing meanwhile. What no store of
+    ours would push is passed over."""
+    sharing = share()
+    if sharing is None or not shared.is_with(sharing):
+        return Taken(frozenset(), False, False)
     known = known_facts()
     ((n, n_bytes),) = execute("SELECT COUNT(*), COALESCE(SUM(n_bytes), 0) FROM shared_fact WHERE n_bytes > 0")
-    taking = _Taking(known, facts_here(cleaner, known), identity, now, n, n_bytes)
-    sharing = share()
+    taking = _Taking(known, facts_here(cleaner, known), shared.identity, now, n, n_bytes)
     for each in arrivals:
-        if sharing is not None and each.seq > sharing.hub_seq:  # else another server took it in meanwhile
+        if each.seq > sharing.hub_seq:  # else another server took it in meanwhile
             taking.take(each)
     if arrivals:
         execute("UPDATE repository_share SET hub_seq = MAX(hub_seq, ?)", arrivals[-1].seq)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from palimpsest.domain.context.summaries.node import Summary
-from palimpsest.domain.messages import ConversationId, MessageId
+from palimpsest.domain.messages import ConversationId, MessageId, is_clean, is_time
 from palimpsest.domain.sharing.log import EntryKind, key_of
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import conversations
@@ -30,7 +30,7 @@ class Summaries:
         said: dict[str, Any] = json.loads(body)
         children = [known[each] for each in said.pop("children")]
         start, end = number(said.pop("start_message_id")), number(said.pop("end_message_id"))
-        at = text(said.pop("created_at"))
+        at = time(said.pop("created_at"))
         if key_of(body) != key or not 0 <= start < end <= conversations.get(conversation_id).n_messages:
             raise ValueError("no summary of messages that are here")
         new = summary_tree.NewSummary(
@@ -81,9 +81,15 @@ def number(value: object) -> int:
 
 
 def text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")
+    if not isinstance(value, str) or not is_clean(value):
+        raise ValueError("no text that can be stored")
     return value
+
+
+def time(value: object) -> str:
+    if not is_time(found := text(value)):
+        raise ValueError("no time")
+    return found
 
 
 def text_or_none(value: object) -> str | None:

@@ -21,11 +21,13 @@ from palimpsest.storage.sharing.shared_facts import (
     LOST,
     LOST_FORGOTTEN,
     NEVER_AGAIN,
+    Share,
     Standing,
     facts_here,
     holding,
     known_facts,
     note,
+    share,
 )
 from palimpsest.storage.sql import execute
 
@@ -154,7 +156,8 @@ def _place(link: Link, cleaner: Cleaner, identity: RepositoryIdentity) -> Shared
     return SharedPlace(path, link.version.sha256, lines, symbol, start, end, anchor).under(path)
 
 
-def note_pushed(changes: Sequence[Change], member: str) -> None:
-    """The hub has these standings now. `member`: the user."""
-    for each in changes:
-        note(each.key, each.standing.value, each.fact_id, member, None, 0)
+def note_pushed(changes: Sequence[Change], shared: Share) -> None:
+    """The hub has these standings now, unless another server has ended that sharing meanwhile."""
+    if shared.is_with(share()):
+        for each in changes:
+            note(each.key, each.standing.value, each.fact_id, shared.member, None, 0)

@@ -51,6 +51,11 @@ class Share:
     hub_seq: int
     """The last change that was taken in."""
 
+    def is_with(self, other: Share | None) -> bool:
+        """Whether both are with the same team, about the same repository, by the same member."""
+        mine = self.hub, self.member, self.team, self.repository
+        return other is not None and mine == (other.hub, other.member, other.team, other.repository)
+
 
 _SHARE: Final = "hub, incarnation, member, team, repository, root_commit, remote, subfolder, hub_seq"
 
@@ -67,11 +72,10 @@ def share() -> Share | None:
 def begin(new: Share) -> None:
     """From now on the facts are shared. What is known of the hub's facts stays where they were shared there already."""
     known = share()
-    if known is not None:
-        if (known.hub, known.member, known.team, known.repository) == (new.hub, new.member, new.team, new.repository):
-            new = replace(new, incarnation=known.incarnation, hub_seq=known.hub_seq)
-        else:
-            end()
+    if known is not None and known.is_with(new):
+        new = replace(new, incarnation=known.incarnation, hub_seq=known.hub_seq)
+    else:
+        end()
     identity = new.identity
     execute(
         f"INSERT OR REPLACE INTO repository_share (id, {_SHARE}) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
