@@ -48,7 +48,7 @@ async def test_while_one_writes_the_other_is_told_who_writes(machines: list[Mach
     ann.bench.provider.replies.append([gate, *says("Late.")])
     running = await ann.bench.session.turns.start(at, "r", user_message("Slow?"))
     assert isinstance(running, RunningTurn)
-    with pytest.raises(ConversationBusy, match=f"ann.*{team.number}"):
+    with pytest.raises(ConversationBusy, match=rf"^ann.*{team.number} is writing\. Wait for the end"):
         await bob.ask("Me too?", "No.")
     gate.set()
     await running.wait()

@@ -132,7 +132,7 @@ async def test_the_others_answer_grows_here_and_a_message_of_mine_goes_into_a_fo
     fake.script.append(STALL)
     asked = ann.client.start_request("palimpsest/chat", Editor.chat_params("Since when?", conversationId=at))
     writer = await until_turn(bob.client)
-    assert (writer["name"], writer["isSelf"], writer["work"]) == (team.full_name("ann"), False, "a turn")
+    assert (writer["name"], writer["isSelf"], writer["work"]) == (team.full_name("ann"), False, "writing")
     turn_id = writer["turnId"]
     attached = bob.client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": "live"})
     await bob.until_shown("live", SHOWN)

@@ -251,6 +251,32 @@ async def test_what_is_typed_after_a_send_is_not_sent_with_it(desk: Desk) -> Non
     assert await said(editor, conversation["conversationId"]) == []
 
 
+@pytest.mark.parametrize("command", ["/fork", "/new Other things"])
+async def test_a_command_that_goes_on_in_another_conversation_takes_the_document_there(
+    desk: Desk, command: str
+) -> None:
+    editor = await desk.chat()
+    editor.type("Where does it grow?")
+    editor.tell()
+    first = (await editor.command("send"))["result"]["conversationId"]
+    await editor.until("## 1 · assistant")
+    await editor.settled()
+    editor.type(command)
+    editor.tell()
+    other = (await editor.command("send"))["result"]["conversationId"]
+    assert other != first
+    count = {"/fork": 2, "/new Other things": 0}[command]
+    await editor.until({"/fork": "(fork)\n", "/new Other things": "# Other things\n"}[command])
+    await editor.until(f"### {count} · {command}")
+    await editor.settled()
+    assert ("Where does it grow?" in editor.text) == (command == "/fork")
+    editor.type("And here?")
+    editor.tell()
+    assert (await editor.command("send"))["result"]["conversationId"] == other
+    await editor.until(f"## {count + 1} · assistant")
+    assert len(await said(editor, first)) == 2
+
+
 async def test_settings_that_change_count_in_a_document_that_is_open(desk: Desk) -> None:
     editor = await desk.chat()
     await desk.folders.hear(desk.root, settings={"context": {"infinity": False}})

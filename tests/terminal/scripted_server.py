@@ -241,7 +241,7 @@ class Server:
     def scene_shared(self, request: Json, params: Json, conversation: str) -> None:
         """While it is answered a colleague begins to write, and afterwards the colleague's answer grows."""
         self.delta(params["partialResultToken"], type="text", text="mine first")
-        presence = {"conversationId": conversation, "writer": {"name": "ann", "isSelf": False, "work": "a turn"}}
+        presence = {"conversationId": conversation, "writer": {"name": "ann", "isSelf": False, "work": "writing"}}
         self.send({"method": "palimpsest/didChangePresence", "params": presence})
         presence["writer"] |= {"turnId": "turn-of-ann"}  # type: ignore[operator]
         self.send({"method": "palimpsest/didChangePresence", "params": presence})
@@ -250,7 +250,7 @@ class Server:
     def scene_busy(self, request: Json, params: Json, conversation: str) -> None:
         """Somebody else writes, so nothing is stored."""
         data = {"kind": "shared_busy", "retryable": True, "holder": "ann", "canFork": True}
-        self.send({"id": request["id"], "error": {"code": -32803, "message": "ann is writing here.", "data": data}})
+        self.send({"id": request["id"], "error": {"code": -32803, "message": "ann is writing.", "data": data}})
 
     def scene_apart(self, request: Json, params: Json, conversation: str) -> None:
         moved = {"conversationId": conversation, "title": "Herons", "forkId": "f", "forkTitle": "Herons (apart)"}

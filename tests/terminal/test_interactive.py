@@ -414,7 +414,7 @@ def test_the_answer_of_a_colleague_is_shown_when_nothing_else_is(chats: Chats) -
     with chats.terminal("--conversations", "1") as terminal:
         terminal.expect_prompt()
         terminal.type("shared" + ENTER)
-        terminal.expect("ann is writing here: a turn.")
+        terminal.expect("ann is writing.")
         terminal.expect("the rest of turn-of-ann")
         terminal.expect_prompt()
         assert terminal.leave() == 0
@@ -425,7 +425,7 @@ def test_what_cannot_be_said_now_can_be_said_in_a_fork(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("busy" + ENTER)
-        terminal.expect("ann is writing here.")
+        terminal.expect("ann is writing.")
         terminal.expect("/fork goes on in a fork")
         terminal.expect_prompt()
         terminal.type("apart" + ENTER)

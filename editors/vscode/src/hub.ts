@@ -20,13 +20,9 @@ export function describeHub(status: HubStatus): string {
     }
 }
 
-/** `WriterInfo.work` of who has asked something: what needs no words. */
-const TURN = "a turn";
-
-/** "ann is writing."; or "ann is writing: a summary." */
+/** "ann is writing."; or "You are purging messages on another machine." */
 export function describeWriter({ name, isSelf, work }: WriterInfo): string {
-    const who = isSelf ? "You are writing on another machine" : `${name} is writing`;
-    return work === TURN ? `${who}.` : `${who}: ${work}.`;
+    return isSelf ? `You are ${work} on another machine.` : `${name} is ${work}.`;
 }
 
 /** How far a store has come. `seq`: the entry that is to be applied, such as a purge. */

@@ -558,7 +558,7 @@ export interface WriterInfo {
     name: string;
     /** Whether it is the user, on another machine. */
     isSelf: boolean;
-    /** The work, such as `a turn`. */
+    /** What they do, to be read after `ann is`: `writing`, `purging messages`. */
     work: string;
     /** The turn, for `turn/attach`, once it has shown something. */
     turnId?: string;

@@ -14,7 +14,7 @@ import { INITIAL, reduce, type Local, type State } from "../src/view/state";
 import { conversation, FakeServer, fakeDesk, message, stored, USAGE } from "./fake_server";
 
 const HUB: HubStatus = { folder: "file:///w", state: "connected", unsent: 0, team: "platform", role: "writer" };
-const ANN = { name: "ann", isSelf: false, work: "a turn" };
+const ANN = { name: "ann", isSelf: false, work: "writing" };
 const PLAN: ShareResult = {
     team: "platform", readers: [{ name: "ann", role: "admin", isSelf: true }, { name: "bob", role: "writer", isSelf: false }], messageCount: 2, byteCount: 40_000, resultByteCount: 9_000,
     removals: [{ kind: "AWS access key", messageIds: [0] }], files: ["a.py"], sharesToolResults: true, isCopy: true,
@@ -52,7 +52,7 @@ test("what is refused because somebody else writes can be said in a fork", async
     const answers = stored(2);
     answers["chat"] = ({ conversationId }: { conversationId: string }) => {
         if (conversationId === "c") {
-            throw Object.assign(new Error("ann is writing here: a turn."), { data: { kind: "shared_busy", retryable: true, canFork: true, holder: "ann" } });
+            throw Object.assign(new Error("ann is writing. Wait for the end, or go on in a fork."), { data: { kind: "shared_busy", retryable: true, canFork: true, holder: "ann" } });
         }
         return { conversationId, turnId: "t9", status: "committed", messageIds: [], usage: USAGE };
     };

@@ -168,8 +168,7 @@ def shared_with(team: str) -> str:
 
 
 def others_write(name: str, work: str, *, is_self: bool) -> str:
-    who = "You are writing here from another machine" if is_self else f"{name} is writing here"
-    return f"{who}: {work}."
+    return f"You are {work} on another machine." if is_self else f"{name} is {work}."
 
 
 def asked_by(name: str, text: str) -> str:

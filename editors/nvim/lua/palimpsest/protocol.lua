@@ -341,7 +341,7 @@
 ---@class palimpsest.WriterInfo
 ---@field name string The name of the member.
 ---@field isSelf boolean Whether it is the user, on another machine.
----@field work string The work, such as `a turn`.
+---@field work string What they do, to be read after `ann is`: `writing`, `purging messages`.
 ---@field turnId? string The turn, for `turn/attach`, once it has shown something.
 
 --- The sharing of a conversation.

@@ -13,14 +13,12 @@ local STATES = {
   detached = "no longer shared",
 }
 local MOST_IDS = 8
---- The work of who has asked something: what needs no words.
-local TURN = "a turn"
 
 ---@param writer palimpsest.WriterInfo
 ---@return string
 local function writing(writer)
   local who = writer.isSelf and "You, on another machine, are" or text.one_line(writer.name) .. " is"
-  return who .. " writing" .. (writer.work == TURN and "" or ": " .. text.one_line(writer.work))
+  return who .. " " .. text.one_line(writer.work)
 end
 
 --- Who writes the shown conversation on another machine.

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from palimpsest.domain.messages import TurnId
+
+TURN: Final = "a turn"
+PURGE: Final = "a purge"
+PUSH: Final = "a push to the hub"
+_DOING: Final[Mapping[str, str]] = {
+    TURN: "writing",
+    PURGE: "purging messages",
+    PUSH: "sending what the hub does not have yet",
+}
+"""The holders of the hub's leases. Other versions read and write the keys; people read the values, after `is` or
+`are`."""
+
+
+def doing(holder: str) -> str:
+    """What the holder of a lease of the hub does, to be read after `ann is`; a newer version may have others."""
+    return _DOING.get(holder, f"writing ({holder})")
 
 
 class HubState(StrEnum):
@@ -48,7 +66,7 @@ class Writing:
     name: str
     """The member's."""
     work: str
-    """Such as `a turn`."""
+    """What they do, to be read after `ann is`: `writing`."""
     is_self: bool = False
     """Whether it is the same member, on another machine."""
     turn_id: TurnId | None = None

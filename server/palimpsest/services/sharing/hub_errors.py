@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from palimpsest.domain.errors import HubFailed, HubIsAway, SharedBusy
+from palimpsest.domain.sharing.status import doing
 from palimpsest_hub.errors import HubRefused, HubUnreachable
 
 _IS_WRITING: Final = " is writing here: "
@@ -22,7 +23,7 @@ def told() -> Iterator[None]:
         raise HubIsAway from error
     except HubRefused as refused:
         if refused.kind == "busy":
-            holder = str(refused).partition(_IS_WRITING)[0]
-            sentence = f"{refused} Wait for the end, or go on in a fork."
+            holder, _, work = str(refused).removesuffix(".").partition(_IS_WRITING)
+            sentence = f"{holder} is {doing(work)}. Wait for the end, or go on in a fork."
             raise SharedBusy(sentence, holder, refused.until) from refused
         raise HubFailed(str(refused), needs_newer=refused.kind in ("upgrade", "schema")) from refused

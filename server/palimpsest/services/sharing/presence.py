@@ -12,7 +12,7 @@ from typing import Final
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.sharing.log import SharedConversation
-from palimpsest.domain.sharing.status import Writing
+from palimpsest.domain.sharing.status import TURN, Writing, doing
 from palimpsest.services.events import ConversationChanged, PresenceChanged
 from palimpsest.services.sharing.following import Following, Look
 from palimpsest.services.sharing.hub_errors import told
@@ -156,7 +156,7 @@ class Presence:
         if writer is not None and store != await self.sharing.store_id():
             turn = self.turns.get(conversation_id)
             name, is_self = await self.named(team, writer), await self.is_me(writer)
-            new = Writing(name, work or "something", is_self, None if turn is None else turn.id)
+            new = Writing(name, doing(work or TURN), is_self, None if turn is None else turn.id)
         self._set(conversation_id, new)
 
     def _set(self, conversation_id: ConversationId, new: Writing | None) -> None:

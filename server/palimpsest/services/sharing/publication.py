@@ -98,7 +98,9 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
         await sharing.reconcile(conversation_id)
         return conversation_id
     await _bring_beginning_into_step(sharing, conversation_id)
-    mine = await sharing.take_here(conversation_id, "sharing it")  # what is said meanwhile would not be cleaned
+    mine = await sharing.take_here(
+        conversation_id, "the beginning of its sharing"
+    )  # what is said meanwhile would not be cleaned
     try:
         at = await _share(sharing, conversation_id, team)
     finally:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import HubFailed, HubIsAway
 from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.sharing.status import PURGE
 from palimpsest.services.sharing.hub_errors import told
 from palimpsest.storage.sharing import shared
 from palimpsest_hub.records import Lease
@@ -38,7 +39,7 @@ async def purge(sharing: Sharing, stretches: Sequence[tuple[str, int, int]]) -> 
 
 async def _purge_shared(sharing: Sharing, at: ConversationId, first: int, after: int) -> None:
     try:
-        async with sharing.taken(at, "a purge") as taken:
+        async with sharing.taken(at, PURGE) as taken:
             await _purge_in_hub(sharing, taken.theirs, first, after)
     except HubIsAway:
         if await sharing.store.read(shared.authors, at, first, after):

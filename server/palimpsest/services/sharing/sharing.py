@@ -17,6 +17,7 @@ from typing import Final
 from palimpsest.domain.errors import ConversationBusy, HubFailed, InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.sharing.log import Entry, SharedConversation
+from palimpsest.domain.sharing.status import PUSH
 from palimpsest.machine import utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.pending_work import keep_at_pending_work
@@ -226,7 +227,7 @@ class Sharing:
         somebody writes now, here or elsewhere: then later."""
         with contextlib.suppress(ConversationBusy):
             await self.pull(conversation_id)
-            async with self.taken(conversation_id, "what the hub lacks") as taken:
+            async with self.taken(conversation_id, PUSH) as taken:
                 with told():
                     await self._push(taken)
             return True

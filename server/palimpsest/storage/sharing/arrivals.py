@@ -53,7 +53,7 @@ _KNOWN_KINDS: Final = (EntryKind.TURN, EntryKind.HIDDEN, EntryKind.SUMMARY)
 
 _LONGEST_NAME: Final = 300
 _LONGEST_ERROR: Final = 10_000
-TAKING_IN: Final = "what others wrote"
+TAKING_IN: Final = "a pull from the hub"
 """The holder's name in the lease."""
 
 

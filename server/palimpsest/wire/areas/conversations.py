@@ -44,7 +44,7 @@ class WriterInfo(Wire):
     is_self: bool
     """Whether it is the user, on another machine."""
     work: str
-    """The work, such as `a turn`."""
+    """What they do, to be read after `ann is`: `writing`, `purging messages`."""
     turn_id: str | None = None
     """The turn, for `turn/attach`, once it has shown something."""
 

@@ -94,7 +94,7 @@ async def fork(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
     await chat.require_edits()
     session = await chat.session()
     record = await session.conversations.fork(chat.conversation_id, None, None)
-    moved = await ls.part(OpenChats).move(session, chat, record.id)
+    moved = await chat.go_on_in(record.id)
     message = moved.document.parsed.message
     return await moved.send(message) if message else {"conversationId": record.id}
 

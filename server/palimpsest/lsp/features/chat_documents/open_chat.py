@@ -33,6 +33,7 @@ from palimpsest.lsp.features.chat_documents.mentions import attached, is_command
 from palimpsest.lsp.features.chat_documents.remains import Remains
 from palimpsest.lsp.features.chat_documents.written_document import Reading, WrittenDocument
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
+from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
@@ -171,8 +172,10 @@ class OpenChat:
         None otherwise."""
         session = await self.session()
         if (writing := session.folder.sharing.writing(self.conversation_id)) is not None:
-            who = "You are writing on another machine" if writing.is_self else f"{writing.name} is writing"
-            return f"{who}: {writing.work}. Go on in a fork, or wait for the end."
+            who = (
+                f"You are {writing.work} on another machine" if writing.is_self else f"{writing.name} is {writing.work}"
+            )
+            return f"{who}. Go on in a fork, or wait for the end."
         mark = (await session.conversations.read(self.conversation_id, 0, 1)).record.shared
         if mark is None or mark.is_detached or session.folder.sharing.status.state is not HubState.AWAY:
             return None
@@ -200,6 +203,22 @@ class OpenChat:
             message = await self._input(asked)
             self.document.hold_input()
             return await self._send(message)
+
+    async def go_on_in(self, conversation_id: ConversationId, said: tuple[str, str] | None = None) -> OpenChat:
+        """The document shows another conversation from now on, with `said`, a command and its answer. What stands in
+        its input stays. Raises InvalidRequest while an answer is being written, and NotFound when the document is
+        closed meanwhile."""
+        self._require_free("Wait for its end or stop it, then go on in another conversation.")
+        async with self._beginning:
+            await self.document.settle()
+            return await self._ls.part(OpenChats).move(await self.session(), self, conversation_id, said)
+
+    async def note_command(self, command: str, answer: str) -> None:
+        """Has the view show a command and its answer behind the newest message."""
+        session = await self.session()
+        await self._forget_asides(session)
+        n_messages = (await session.contexts.state(self.conversation_id)).n_messages
+        self._asides.append((n_messages, aside(n_messages, command, answer)))
 
     async def run(self, text: str) -> dict[str, Any]:
         """Carries out a slash command that was not typed here, and writes its answer into the document. Raises
@@ -240,14 +259,22 @@ class OpenChat:
         """Carries out a slash command. Its answer is written into the document and is no message."""
         session = await self.session()
         reply = await run_command(Scope(session, self.conversation_id, self._ls.part(OfferedModels).id), message)
-        await self._forget_asides(session)
-        n_messages = (await session.contexts.state(self.conversation_id)).n_messages
-        self._asides.append((n_messages, aside(n_messages, message, reply.text)))
+        await self.note_command(message, reply.text)
         self.document.write_quoting(f"{BREAK}{self._asides[-1][1]}")
         self.document.release()
-        self.changed_elsewhere()
+        if reply.conversation_id in (None, self.conversation_id):
+            self.changed_elsewhere()
+        else:
+            self._start(self._follow_command(reply.conversation_id, (message, reply.text)))
         answer = {"conversationId": reply.conversation_id or self.conversation_id, "text": reply.text}
         return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
+
+    async def _follow_command(self, conversation_id: ConversationId, said: tuple[str, str]) -> None:
+        """The command chose another conversation, which the document shows now. Behind the command's own answer: an
+        editor may make no edit before it has that."""
+        async with self._beginning:
+            pass
+        await self.go_on_in(conversation_id, said)
 
     async def _ask_model(self, message: str) -> dict[str, Any]:
         await (await self._ls.folders()).look_for_keys()

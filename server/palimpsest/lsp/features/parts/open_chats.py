@@ -186,8 +186,10 @@ class OpenChats(Feature):
         except PalimpsestError as error:
             self._server.warn(str(error))
 
-    async def bind(self, session: FolderSession, uri: str, conversation_id: ConversationId) -> None:
-        """Shows the conversation in the document, if it is still open."""
+    async def bind(
+        self, session: FolderSession, uri: str, conversation_id: ConversationId, said: tuple[str, str] | None = None
+    ) -> None:
+        """Shows the conversation in the document, if it is still open; `said`: with a command and its answer."""
         from palimpsest.lsp.features.chat_documents.open_chat import OpenChat
 
         if unquote(uri) not in self._server.workspace.text_documents:
@@ -195,20 +197,22 @@ class OpenChats(Feature):
         before = self._remains.pop((unquote(uri), conversation_id), None)
         chat = self.chats[unquote(uri)] = OpenChat(self._server, session.folder.root, uri, conversation_id, before)
         self._hear(session.folder)
+        if said is not None:
+            await chat.note_command(*said)
         await chat.show()
         self.look_again(uri)
 
-    async def move(self, session: FolderSession, chat: OpenChat, conversation_id: ConversationId) -> OpenChat:
-        """Shows another conversation in the document of a chat. What stands in its input stays. Raises InvalidRequest
-        while an answer or a change is being written, and NotFound when the document is closed meanwhile."""
-        if chat.is_answering or chat.is_under_way:
-            raise InvalidRequest("The document is being written. Wait for the end, then go on in a fork.")
+    async def move(
+        self, session: FolderSession, chat: OpenChat, conversation_id: ConversationId, said: tuple[str, str] | None
+    ) -> OpenChat:
+        """Shows another conversation in the document of a chat, which is being written by nobody. Raises NotFound when
+        it is closed meanwhile."""
         path = self._server.resolve(chat.uri)
         if path is not None:
             await session.folder.documents.bind(path, conversation_id)
         chat.document.is_closed = True  # whatever it still does, it writes no more
         chat.document.settled.set()
-        await self.bind(session, chat.uri, conversation_id)
+        await self.bind(session, chat.uri, conversation_id, said)
         return await self.get(chat.uri)
 
     def _hear(self, folder: OpenFolder) -> None:
