@@ -18,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.turns.answers import token_count
 
 RETRYABLE: Final = frozenset({ErrorKind.RATE_LIMITED, ErrorKind.OVERLOADED, ErrorKind.NETWORK})
@@ -159,6 +160,20 @@ def request_id(headers: Mapping[str, str]) -> str:
     id."""
     told = headers.get("request-id") or headers.get("x-request-id") or ""
     return told if re.fullmatch(r"[\w-]{1,80}", told) else ""
+
+
+def reason_to_wait(provider: str, kind: ErrorKind) -> str:
+    """Why a call is repeated after a pause, as a sentence for the user."""
+    title = BY_NAME[provider].title if provider in BY_NAME else provider
+    match kind:
+        case ErrorKind.RATE_LIMITED:
+            return f"Too many requests to {title}."
+        case ErrorKind.OVERLOADED:
+            return f"{title} is overloaded."
+        case ErrorKind.NETWORK:
+            return f"No connection to {title}."
+        case _:
+            return f"{title} could not answer."
 
 
 def failure(

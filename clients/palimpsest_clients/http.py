@@ -13,15 +13,17 @@ import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
 import httpx
+import tenacity
 import truststore
 from httpx_sse import EventSource
 
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
-from palimpsest.domain.models.provider import Finished, StreamEvent
+from palimpsest.domain.models.provider import Finished, Pause, StreamEvent
 from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
@@ -43,6 +45,8 @@ _ANSWER_BYTES: Final = 1 << 30
 _ODD: Final = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 """The exceptions of a decoder for an event that is not of the expected shape."""
 _DRAIN_S: Final = 0.2
+_TOLD_PAUSE_S: Final = 1.0
+"""Nobody is told of a shorter pause between two attempts."""
 _FOREIGN_ERRORS: Final = (
     *(httpx.HTTPError, httpx.InvalidURL, httpx.StreamError),
     *(OSError, UnicodeError, ExceptionGroup),  # sockets and name lookups, which httpx does not wrap completely
@@ -104,6 +108,34 @@ def key_header(provider: str, auth: tuple[str, str] | None, key: str | None) -> 
     return KeyHeader(provider, name, key, prefix)
 
 
+@dataclass(slots=True)
+class _Pauses:
+    """The pauses between the attempts of one call. The call itself waits, so that it can tell of them and end them."""
+
+    provider: str
+    pause: Pause | None = None
+    """The pause before the next attempt; None before the first one."""
+    _is_skipped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def begin(self, state: tenacity.RetryCallState) -> None:
+        assert state.outcome is not None
+        assert state.next_action is not None
+        error = state.outcome.exception()
+        assert isinstance(error, ProviderError)
+        self._is_skipped = asyncio.Event()
+        reason = faults.reason_to_wait(self.provider, error.kind)
+        self.pause = Pause(reason, state.next_action.sleep, state.attempt_number, self._is_skipped.set)
+
+    async def leave_out(self, seconds: float) -> None:
+        """Tenacity's own wait."""
+
+    async def wait(self) -> None:
+        if self.pause is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.pause.seconds):
+                    await self._is_skipped.wait()
+
+
 class ModelService:
     """The address of one service and the way to ask it. Reusable; safe for several calls at once."""
 
@@ -126,13 +158,19 @@ class ModelService:
     async def stream(
         self, path: str, body: Mapping[str, Any], new_decoder: Callable[[], Decoder], model: str = ""
     ) -> AsyncGenerator[StreamEvent, None]:
-        """One call of `model`, or of `body["model"]`, which is repeated after a failure as long as nothing was yielded.
+        """One call of `model`, or of `body["model"]`, which is repeated after a failure as long as no part of an answer
+        was yielded.
 
         Raises only ProviderError. Every event has passed `IncomingAnswer`.
         """
         model = model or str(body["model"])
         payload = _encoded(body)
-        async for attempt in self._retry.retrying():
+        pauses = _Pauses(self._provider)
+        async for attempt in self._retry.retrying().copy(before_sleep=pauses.begin, sleep=pauses.leave_out):
+            if (pause := pauses.pause) is not None:
+                if pause.seconds >= _TOLD_PAUSE_S:
+                    yield pause
+                await pauses.wait()
             with attempt:
                 events = self._attempt(path, payload, model, new_decoder())
                 first = await anext(events)

@@ -20,7 +20,7 @@ class RetryPolicy:
     """The call fails at once when the service asks for a longer pause: nobody waits that long unasked."""
 
     def retrying(self) -> tenacity.AsyncRetrying:
-        """The attempts of one call. The last failure is raised as it is."""
+        """The attempts of one call, with the pauses between them. The last failure is raised as it is."""
         backoff = tenacity.wait_random_exponential(multiplier=self.backoff_s, max=8)
 
         def is_worth_it(error: BaseException) -> bool:

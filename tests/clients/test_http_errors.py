@@ -30,7 +30,7 @@ from tests.waiting import WAIT_S
 import palimpsest_clients
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import NO_HANDLES, ErrorKind, ProviderError
-from palimpsest.domain.models.provider import StreamEvent
+from palimpsest.domain.models.provider import Pause, StreamEvent, TextDelta
 from palimpsest_clients import faults
 from palimpsest_clients.anthropic import AnthropicClient
 from palimpsest_clients.http import ModelService, transport_error
@@ -424,6 +424,28 @@ async def test_a_pause_that_is_asked_for_is_kept(fake: FakeProvider) -> None:
     started = asyncio.get_running_loop().time()
     assert (await ask("chat", fake.url, RetryPolicy(backoff_s=0))).error is None
     assert asyncio.get_running_loop().time() - started >= 0.12
+
+
+async def test_a_long_pause_is_told_and_can_be_skipped(fake: FakeProvider) -> None:
+    fake.script += [Fault(status=429, headers={"retry-after": "55"}), Fault(status=503, headers={"retry-after": "50"})]
+    fake.script.append(Reply(text="Here"))
+    pauses, text = [], ""
+    async with asyncio.timeout(WAIT_S), aclosing(client_for("anthropic", fake.url)) as client:
+        async for event in client.stream(context(user("Hi"))):
+            if isinstance(event, Pause):
+                pauses.append((event.reason, event.seconds, event.n_failed))
+                event.skip()
+            elif isinstance(event, TextDelta):
+                text += event.text
+    told = [("Too many requests to Anthropic.", 55, 1), ("Anthropic is overloaded.", 50, 2)]
+    assert (pauses, text, len(fake.requests)) == (told, "Here", 3)
+
+
+async def test_a_short_pause_is_not_told(fake: FakeProvider) -> None:
+    fake.script += [Fault(status=503), Reply(text="Here")]
+    answer = await ask("chat", fake.url)
+    assert answer.text == "Here"
+    assert not any(isinstance(event, Pause) for event in answer.events)
 
 
 async def test_a_pause_that_nobody_would_sit_through_fails_at_once(fake: FakeProvider) -> None:

@@ -164,6 +164,28 @@ async def test_a_failed_turn_is_an_error_with_its_kind_and_keeps_the_text(
         assert [m["text"] for m in (await ed.read(info["conversationId"]))["messages"]] == ["question"]
 
 
+async def test_a_pause_before_another_attempt_is_told_and_can_be_ended(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, folder, **on_fake(fake.url)) as ed:
+        fake.script += [Fault(status=429, headers={"retry-after": "55"}), Reply(text="Here")]
+        params = Editor.chat_params("question", partialResultToken="p")
+        request = ed.client.start_request("palimpsest/chat", params)
+        while len(ed.shown("p")) < 2:
+            await ed.client.notification("$/progress")
+        turn, pause = ed.shown("p")
+        assert (pause["type"], pause["text"]) == ("pause", "Too many requests to OpenAI.")
+        assert (pause["retryAfterMs"], pause["nFailed"]) == (55_000, 1)
+        retried = await ed.client.result("palimpsest/turn/retryNow", {"turnId": turn["turnId"]})
+        assert retried == {"wasWaiting": True}
+        result = (await request.answer())["result"]
+        assert (result["status"], ed.shown_text("p")) == ("committed", "Here")
+        retried = await ed.client.result("palimpsest/turn/retryNow", {"turnId": turn["turnId"]})
+        assert retried == {"wasWaiting": False}
+        kept = (await ed.read(turn["conversationId"]))["messages"]
+        assert [m["text"] for m in kept] == ["question", "Here"]
+
+
 async def test_older_messages_are_summarized_with_progress_and_stay_readable(
     tmp_path: Path, folder: Path, fake: FakeProvider
 ) -> None:

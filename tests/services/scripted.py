@@ -15,6 +15,7 @@ from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import (
     Finished,
+    Pause,
     StopReason,
     StreamEvent,
     TextDelta,
@@ -75,7 +76,7 @@ class ScriptedProvider:
                         raise action
                     case asyncio.Event():
                         await action.wait()
-                    case TextDelta() | ToolCallStart() | ToolArguments() | Finished():
+                    case Pause() | TextDelta() | ToolCallStart() | ToolArguments() | Finished():
                         yield action
                     case _ if callable(action):
                         action()

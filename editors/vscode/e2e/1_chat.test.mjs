@@ -71,13 +71,14 @@ test("an answer of a server that was killed is offered again, and what is kept s
     process.kill(pid, "SIGKILL");
     const card = window.panel.getByRole("group", { name: /^An answer broke off in/ });
     await card.waitFor({ timeout: 60_000 });
-    for (const name of ["Continue", "Try again", "Keep as it is", "Discard the answer"]) {
+    for (const name of ["Continue", "Try again", "More"]) {
         await card.getByRole("button", { name, exact: true }).waitFor();
     }
     assert.notDeepEqual(lab.servers(), [pid]);
     assert.equal(await offer().count(), 0, "what the panel shows is not asked in a notification as well");
     await window.shot("recovery");
-    await card.getByRole("button", { name: "Keep as it is" }).click();
+    await card.getByRole("button", { name: "More" }).press("Enter");
+    await window.panel.getByRole("menuitem", { name: "Keep as it is" }).press("Enter");
     await card.waitFor({ state: "detached" });
     assert.match(await stored(7, "Palimpsest").innerText(), /Item 1 of 500/);
 });
@@ -89,7 +90,12 @@ test("an answer that broke off is continued where it stood, or discarded", async
         process.kill(lab.servers()[0], "SIGKILL");
         const card = window.panel.getByRole("group", { name: /^An answer broke off in/ });
         await card.waitFor({ timeout: 60_000 });
-        await card.getByRole("button", { name: choice, exact: true }).click();
+        if (choice === "Continue") {
+            await card.getByRole("button", { name: choice }).click();
+        } else {
+            await card.getByRole("button", { name: "More" }).click();
+            await window.panel.getByRole("menuitem", { name: choice, exact: true }).click();
+        }
         await card.waitFor({ state: "detached" });
         await window.panel.getByTestId("live").waitFor({ state: "detached" });
         if (choice === "Continue") {
@@ -183,5 +189,5 @@ test("another model is chosen from the list", async () => {
     await window.page.locator(".quick-input-widget input[type=text]").first().fill("Quotes only");
     const row = window.page.locator(".quick-input-list .monaco-list-row", { hasText: "Quotes only" });
     await row.first().click();
-    await window.panel.getByRole("button", { name: "Model: offline. Choose another" }).waitFor();
+    await window.panel.getByRole("button", { name: "Model: Quotes only. Choose another" }).waitFor();
 });

@@ -48,13 +48,13 @@ test("what is typed before there is a conversation outlives its page, the panel 
 });
 
 test("the offline provider answers with quotes from the files of the folder", async () => {
-    assert.match(await window.panel.getByTestId("model").textContent(), /offline|Model/);
+    assert.match(await window.panel.getByTestId("model").textContent(), /Quotes only|Model/);
     await window.composer.press("Enter");
     const answer = await window.answered(1);
     const text = await answer.textContent();
     assert.match(text, /src\/prices\.py/);
     assert.ok(text.includes("return net * (1 + RATE)"), text);
-    await window.panel.getByRole("button", { name: "Model: offline. Choose another" }).waitFor();
+    await window.panel.getByRole("button", { name: "Model: Quotes only. Choose another" }).waitFor();
     assert.equal(await typed(), "");
     await window.shot("offline");
 });

@@ -10,13 +10,17 @@ export function applyDelta(live: Live, delta: TurnDelta): Live {
     const parts = applyToParts(live.parts, delta);
     const turnId = delta.type === "turn" ? (delta.turnId ?? live.turnId) : live.turnId;
     const fromMessage = delta.type === "turn" && delta.userMessageId !== undefined ? delta.userMessageId + 1 : live.fromMessage;
-    return { ...live, ...(turnId === undefined ? {} : { turnId }), fromMessage, seq: delta.seq, parts };
+    const rest = { ...live };
+    delete rest.pause; // whatever comes ends it
+    const pause = delta.type === "pause" ? { pause: { seq: delta.seq, reason: delta.text ?? "", ms: delta.retryAfterMs ?? 0, nFailed: delta.nFailed ?? 1 } } : {};
+    return { ...rest, ...pause, ...(turnId === undefined ? {} : { turnId }), fromMessage, seq: delta.seq, parts };
 }
 
 function applyToParts(parts: LivePart[], delta: TurnDelta): LivePart[] {
     const text = delta.text ?? "";
     switch (delta.type) {
         case "turn":
+        case "pause":
         case "done":
             return parts;
         case "text":
@@ -37,7 +41,7 @@ function applyToParts(parts: LivePart[], delta: TurnDelta): LivePart[] {
         case "toolStart":
             return changeTool(parts, delta, (tool) => ({ ...tool, isRunning: true }));
         case "toolResult":
-            return changeTool(parts, delta, (tool) => ({ ...tool, result: text, isRunning: false }));
+            return changeTool(parts, delta, (tool) => ({ ...tool, result: text, isRunning: false, ...(delta.isError === true ? { isError: true } : {}) }));
         case "error":
             return [...parts, { type: "error", text }];
     }

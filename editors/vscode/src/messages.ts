@@ -37,6 +37,8 @@ export const fromView = v.variant("type", [
     says("read", { conversationId: id, start: number }),
     says("send", { text }),
     says("stop", {}),
+    /** Asks the model at once that is asked again after a pause. */
+    says("retryNow", {}),
     says("retry", { turnId: id }),
     says("continue", { turnId: id }),
     says("editAndFork", { messageId: number, text }),
@@ -76,7 +78,7 @@ export const fromView = v.variant("type", [
     says("planDeletion", { conversationId: id }),
     says("deleteForGood", { conversationId: id }),
     says("listFacts", {}),
-    says("fact", { action: v.picklist(["verify", "update", "forget", "restore", "pin", "ask"]), factId: number, folderUri: line }),
+    says("fact", { action: v.picklist(["verify", "update", "forget", "restore", "pin", "unpin", "ask"]), factId: number, folderUri: line }),
     says("addFact", {}),
     /** `line`: counted from 0. */
     says("openPlace", { uri: line, line: v.exactOptional(number) }),
@@ -94,6 +96,7 @@ const livePart = v.variant("type", [
         name: v.string(),
         arguments: v.string(),
         result: v.exactOptional(v.string()),
+        isError: v.exactOptional(v.boolean()),
         isRunning: v.boolean(),
     }),
     v.object({ type: v.literal("error"), text: v.string() }),
@@ -110,6 +113,8 @@ const live = v.object({
     /** The last delta that is in the parts; -1 before the first. */
     seq: v.pipe(v.number(), v.integer()),
     parts: v.array(livePart),
+    /** The service could not answer, and is asked again after this; `seq` tells one from the next. */
+    pause: v.exactOptional(v.object({ seq: v.number(), reason: v.string(), ms: number, nFailed: number })),
 });
 export type Live = v.InferOutput<typeof live>;
 
@@ -141,8 +146,8 @@ export const fromHost = v.variant("type", [
         sentence: v.string(),
         turnId: v.exactOptional(v.string()),
         isRetryable: v.boolean(),
-        /** Whether the service did not accept the key. */
-        isKeyRefused: v.exactOptional(v.boolean()),
+        /** The kind of the error, as the server names it. */
+        kind: v.exactOptional(v.string()),
         /** What was refused here and can be sent in a fork at once. */
         forFork: v.exactOptional(v.string()),
     }),

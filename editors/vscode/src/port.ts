@@ -23,8 +23,8 @@ export interface Failure {
     readonly code?: number;
     /** Whether the same can be done in a fork at once. */
     readonly canFork: boolean;
-    /** Whether the service did not accept the key. */
-    readonly isKeyRefused: boolean;
+    /** Its kind, as the server names it. */
+    readonly kind?: string;
 }
 
 const METHOD_NOT_FOUND = -32601;
@@ -35,7 +35,7 @@ export function toFailure(error: unknown): Failure {
         sentence: typeof value.message === "string" && value.message !== "" ? value.message : "This failed.",
         isRetryable: value.data?.retryable === true,
         canFork: value.data?.canFork === true,
-        isKeyRefused: value.data?.kind === "auth",
+        ...(typeof value.data?.kind === "string" ? { kind: value.data.kind } : {}),
         ...(typeof value.data?.turnId === "string" ? { turnId: value.data.turnId } : {}),
         ...(typeof value.code === "number" ? { code: value.code } : {}),
     };

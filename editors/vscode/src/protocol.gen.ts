@@ -18,6 +18,8 @@ export type TurnStatus =
 export type DeltaType =
     /** The turn was admitted: `turnId`, `conversationId`, `userMessageId`. It is always the first delta. */
     | "turn"
+    /** The model's service could not answer for now, and is asked again by itself: `text` is a sentence that says why, `retryAfterMs`, `nFailed`. `turn/retryNow` does not wait for it. Any later delta ends it. */
+    | "pause"
     /** The next piece of the answer: `text`. */
     | "text"
     /** The next piece of the model's visible reasoning: `text`. */
@@ -28,7 +30,7 @@ export type DeltaType =
     | "toolArguments"
     /** A tool starts to run: `callId`, `name`. */
     | "toolStart"
-    /** The result of a tool: `callId`, `name`, `text`. */
+    /** The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused. */
     | "toolResult"
     /** One model call is complete. Another may follow when the model called tools. */
     | "done"
@@ -410,6 +412,12 @@ export interface TurnDelta {
     conversationId?: string;
     /** For `turn`: the id of the user's message. */
     userMessageId?: number;
+    /** For `toolResult`: true when the call failed or was refused. Absent otherwise. */
+    isError?: boolean;
+    /** For `pause`: how long it lasts, counted from this delta. */
+    retryAfterMs?: number;
+    /** For `pause`: the number of attempts that failed. */
+    nFailed?: number;
 }
 
 /** A message of the user. */
@@ -468,6 +476,18 @@ export interface CancelParams {
 export interface CancelResult {
     /** `cancelled`, or the status with which it had ended before. */
     status: TurnStatus;
+}
+
+/** A turn that pauses before its model is asked again. */
+export interface RetryNowParams {
+    /** The turn. */
+    turnId: string;
+}
+
+/** What came of it. */
+export interface RetryNowResult {
+    /** Whether the turn waited, and this server runs it. */
+    wasWaiting: boolean;
 }
 
 /** A tool call of the batch in which an answer broke off. */
@@ -2340,6 +2360,9 @@ export const TurnAttachRequest = new lc.RequestType<AttachParams, ChatResult, vo
 
 /** Stop a turn from any editor. Its `chat` then ends with the status `cancelled`. */
 export const TurnCancelRequest = new lc.RequestType<CancelParams, CancelResult, void>("palimpsest/turn/cancel");
+
+/** Ask the model of a turn again at once, instead of after the pause that a `pause` delta told. */
+export const TurnRetryNowRequest = new lc.RequestType<RetryNowParams, RetryNowResult, void>("palimpsest/turn/retryNow");
 
 /** Continue an answer that was cancelled, failed, was interrupted or reached a limit. The answer so far stays. */
 export const TurnContinueRequest = new lc.RequestType<GoOnParams, ChatResult, void>("palimpsest/turn/continue");

@@ -107,13 +107,16 @@ export const message = shape<p.MessageInfo>()(
 export const delta = shape<p.TurnDelta>()(
     v.object({
         seq: count,
-        type: v.picklist(["turn", "text", "thinking", "toolCall", "toolArguments", "toolStart", "toolResult", "done", "error"]),
+        type: v.picklist(["turn", "pause", "text", "thinking", "toolCall", "toolArguments", "toolStart", "toolResult", "done", "error"]),
         text: v.exactOptional(text),
         callId: v.exactOptional(text),
         name: v.exactOptional(text),
         turnId: v.exactOptional(text),
         conversationId: v.exactOptional(text),
         userMessageId: v.exactOptional(count),
+        isError: v.exactOptional(v.boolean()),
+        retryAfterMs: v.exactOptional(count),
+        nFailed: v.exactOptional(count),
     }),
 );
 

@@ -64,6 +64,7 @@ export const FACTS = {
     forget: "Forget",
     forgetFact: "Forget fact",
     pin: "Pin fact",
+    unpin: "Unpin fact",
     ask: "Ask about this",
     forgotten: "Forgotten:",
     undo: "Undo",
@@ -87,6 +88,7 @@ export const HISTORY = {
     untitled: "Untitled",
     answering: "Answering",
     brokeOff: "Broke off",
+    open: "Open",
     rename: "Rename",
     archive: "Archive",
     takeOut: "Take out of the archive",
@@ -108,7 +110,7 @@ export const SETUP = {
     noModel: "No model is set up yet. Until then you get exact quotes from your files, and nothing leaves this computer.",
     addKey: "Add a key or choose a model",
     quotes: "These are exact quotes. For answers in words:",
-    refused: (service: string) => `${service} did not accept the key. It may be mistyped or revoked.`,
+    largerModel: "Larger model…",
     changeKey: "Change key…",
     switchModel: "Switch model…",
     server: "Palimpsest’s server",
@@ -138,9 +140,28 @@ export const TOOLS = {
     failed: "Failed",
     thinking: "Thinking",
     thought: "Thought",
+    tools: "tools",
+    files: "files",
+    times: "times",
+    failedOf: "failed",
+    notRun: "Not run",
+    saidNo: "you said no",
     exitStatus: "exit status",
     oneLine: "1 line",
     lines: "lines",
+} as const;
+
+/** What is waited for. */
+export const WAITING = {
+    theModel: "The model",
+    isThinking: "is thinking",
+    againAfter: (seconds: number) => `Trying again by itself after ${seconds} seconds.`,
+    againIn: "Trying again by itself in",
+    nextIn: (nFailed: number) => `${["One", "Two", "Three", "Four", "Five"][nFailed - 1] ?? nFailed} attempts failed. The next one is in`,
+    againNow: "Trying again…",
+    tryNow: "Try now",
+    switchModel: "Switch model…",
+    stop: "Stop",
 } as const;
 
 /** The conversation, and what is done with its messages. */
@@ -148,15 +169,18 @@ export const CHAT = {
     new: "New conversation",
     conversations: "Conversations",
     facts: "Facts",
+    more: "More",
     you: "You",
     copy: "Copy",
     copyAnswer: "Copy answer",
-    edit: "Edit and send again, in a fork",
+    attached: "Attached",
+    attachedText: "What was attached",
+    lastAnswer: "The last answer",
+    edit: "Edit and send again",
     fork: "Fork from here",
     hidden: "Taken back",
     sendInFork: "Send in a fork",
     cancel: "Cancel",
-    waiting: "Waiting for the first word…",
     tryAgain: "Try again",
     goOn: "Continue",
     deleted: "was deleted for good.",
@@ -165,12 +189,27 @@ export const CHAT = {
     starters: ["What does this project do?", "Where would I start reading?", "What changed here lately?"],
 } as const;
 
+/** What stands behind More in the header, beside what the pages say. */
+export const MORE = {
+    undo: "Undo last summary",
+    redo: "Redo last summary",
+    rename: "Rename…",
+    fork: "Fork this conversation",
+    model: "Choose a model…",
+    key: "Add or change a key…",
+} as const;
+
 /** The field in which one writes. */
 export const COMPOSER = {
     message: "Message",
     placeholder: "Ask about this folder",
     addContext: "Add context (@)",
-    addSelection: "Add the selection",
+    addFile: "File or folder…",
+    addSelection: "Selection in the editor",
+    quotesOnly: "Quotes only",
+    model: "Model",
+    escStops: "Esc stops the answer",
+    draftSaved: "Draft saved",
     send: "Send",
     stop: "Stop",
     goOnInFork: "Go on in a fork",
@@ -191,6 +230,8 @@ export const DECISIONS = {
     reject: "Reject",
     dontRun: "Don’t run",
     notNow: "Not now",
+    moreAnswers: "More answers (Alt+Enter)",
+    acceptAll: (n: number) => `Accept all ${n}`,
     always: "Always allow",
     never: "Never allow",
 } as const;
@@ -200,11 +241,31 @@ export const ENDINGS = {
     stopped: "You stopped this answer.",
     brokeOff: "This answer broke off.",
     limit: "The answer reached its length limit.",
+    closed: "Palimpsest was closed during this answer.",
+    unknownFate: (tool: string) => `It is not known whether “${tool}” took effect.`,
+    more: "More",
     dismiss: "Dismiss",
     close: "Close",
     keep: "Keep as it is",
     discard: "Discard the answer",
     discardAndEdit: "Discard, and edit my message",
+} as const;
+
+/** What failed, by the kind of the error: what happened, and what it means; undefined: as the server says it. */
+export const FAILED: Readonly<Record<string, (service: string) => readonly [string, string | undefined]>> = {
+    auth: (service) => [`${service} did not accept the key.`, "It may be mistyped or revoked. Your message is kept."],
+    rate_limited: (service) => [`Too many requests to ${service}.`, undefined],
+    overloaded: (service) => [`${service} is overloaded.`, undefined],
+    network: (service) => [`No connection to ${service}.`, "Your message is kept and can be sent when you are back online."],
+    context_too_long: () => ["This message does not fit.", undefined],
+    recent_messages_too_large: () => ["This message does not fit.", undefined],
+    quota: (service) => [`Your ${service} account is out of credit.`, "Add credit there, or go on with another model."],
+};
+
+/** Code that is folded. */
+export const CODE = {
+    showAll: (lines: number) => `Show all ${lines.toLocaleString("en")} lines`,
+    showLess: "Show less",
 } as const;
 
 /** A button of shell code. */

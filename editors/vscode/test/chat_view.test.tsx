@@ -127,7 +127,7 @@ test("a line about a tool's call says what it is about and what came of it", () 
     expect(targetOf("read_file", '{"path": "src/a.py"}')).toEqual({ text: "a.py", folder: "src", isCode: false });
     expect(targetOf("run_command", '{"command": ["make", "test"]}')).toEqual({ text: "make test", folder: "", isCode: true });
     expect(targetOf("read_file", '{"path": "src')).toEqual({ text: "", folder: "", isCode: false });
-    const ran = (result: string) => outcomeOf("run_command", result);
+    const ran = (result: string) => outcomeOf({ name: "run_command", result });
     expect([ran("no\n[Exit status 2.]"), ran("a\nb\n[Exit status 0.]"), ran("[Exit status 0. It wrote nothing.]")]).toEqual(["exit status 2", "2 lines", ""]);
-    expect([outcomeOf("read_file", "a\nb"), outcomeOf("read_file", "")]).toEqual(["2 lines", ""]);
+    expect([outcomeOf({ name: "read_file", result: "a\nb" }), outcomeOf({ name: "read_file", result: "" })]).toEqual(["2 lines", ""]);
 });

@@ -21,7 +21,7 @@ from palimpsest.domain.messages import (
     TurnId,
 )
 from palimpsest.domain.sharing.status import Writing
-from palimpsest.domain.turns.journal import EventType, Numbered
+from palimpsest.domain.turns.journal import EventType, Numbered, ToldPause
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.context.reports import UsageReport
 from palimpsest.services.events import ContextEvent as ServiceEvent
@@ -56,6 +56,7 @@ _SEVERITIES = {
     UsageSeverity.RED: Severity.RED,
 }
 _DELTAS = {
+    EventType.PAUSE: DeltaType.PAUSE,
     EventType.TEXT: DeltaType.TEXT,
     EventType.THINKING: DeltaType.THINKING,
     EventType.TOOL_CALL: DeltaType.TOOL_CALL,
@@ -110,7 +111,11 @@ def to_delta(numbered: Numbered) -> TurnDelta | None:
     delta_type = _DELTAS.get(event.type)
     if delta_type is None:
         return None
-    return TurnDelta(numbered.seq, delta_type, event.text or None, event.call_id, event.name)
+    if event.type is EventType.PAUSE:
+        pause = ToldPause.of(event)
+        return TurnDelta(numbered.seq, delta_type, pause.reason, retry_after_ms=pause.ms, n_failed=pause.n_failed)
+    is_error = True if event.is_error else None
+    return TurnDelta(numbered.seq, delta_type, event.text or None, event.call_id, event.name, is_error=is_error)
 
 
 def to_status(state: TurnState) -> TurnStatus:

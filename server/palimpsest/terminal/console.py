@@ -160,6 +160,8 @@ class ConsoleView:
         match delta.type:
             case DeltaType.TURN:
                 self.wait_for(self._model_does(texts.THINKING))
+            case DeltaType.PAUSE:
+                self.wait_for(texts.asks_again(text, delta.retry_after_ms or 0))
             case DeltaType.TEXT:
                 self._end_thought()
                 self.wait_for(self._model_does(texts.WRITING))

@@ -5,6 +5,7 @@ Values that go into a text are made harmless by the view that shows it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -57,6 +58,11 @@ def not_utf8(line: int) -> str:
 
 
 # The line that says what is waited for, and the line below the input
+
+
+def asks_again(reason: str, after_ms: int) -> str:
+    return f"{reason} Asking again after {math.ceil(after_ms / 1000)} s"
+
 
 THINKING: Final = "is thinking"
 WRITING: Final = "is writing"

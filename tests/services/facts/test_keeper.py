@@ -42,6 +42,16 @@ async def test_a_fact_that_cannot_be_pinned_again_stays_what_it_was(bench: Opene
     assert (pinned.fact.fact_type, pinned.fact.content) == (FactType.PINNED, fact.fact.content)
     assert [source.state for source in pinned.sources] == [FactState.FRESH]
     assert (await keeper.get(fact.id)).superseded_by == pinned.id
+    unpinned = await keeper.unpin(pinned.id)
+    assert unpinned.fact == fact.fact
+    assert [source.state for source in unpinned.sources] == [FactState.FRESH]
+    assert await keeper.all_facts() == [unpinned] == [await keeper.unpin(unpinned.id)]
+
+
+async def test_what_was_pinned_from_the_start_is_a_decision_when_it_is_unpinned(bench: Opener, folder: Path) -> None:
+    keeper = librarian_of(await bench([]), folder).keeper
+    pinned = await keeper.pin_fact("Doubling is a function of its own.")
+    assert (await keeper.unpin(pinned.id)).fact.fact_type is FactType.DECISION
 
 
 async def test_a_file_that_is_gone_makes_its_facts_stale_and_verifying_says_what_to_do(

@@ -12,7 +12,7 @@ from tests.services.scripted import Action, Bench, Opener, ScriptedProvider, say
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
 from palimpsest.domain.models.limits import LimitsSource, with_window
-from palimpsest.domain.models.provider import TextDelta
+from palimpsest.domain.models.provider import Pause, TextDelta
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.machine import utc_now
 from palimpsest.services.context.rule_commands import RuleCommands
@@ -160,6 +160,16 @@ async def test_when_a_service_is_out_the_next_target_answers_and_the_user_is_tol
     assert (await b.session.conversations.read(b.conversation_id, None, None)).record.model == "second"
     assert (await b.session.contexts.state(b.conversation_id)).model.name == "second"
     assert other.seen[0].model == "second"
+    await check_requests(b)
+
+
+async def test_an_answer_that_was_only_paused_for_has_not_begun(bench: Opener) -> None:
+    b = await talk(bench, 1)
+    other = let_go_on(b, "second", second=4_000)
+    other.replies = [says("I am here.")]
+    b.provider.replies = [[Pause("Too many requests.", 20, 1, print), *failure(ErrorKind.RATE_LIMITED)]]
+    assert await b.ask("And now?") == "committed"
+    assert (await b.said())[-2:] == [("user", "And now?", "complete"), ("assistant", "I am here.", "complete")]
     await check_requests(b)
 
 

@@ -11,12 +11,13 @@
 --- The kind of a delta.
 ---@alias palimpsest.DeltaType
 ---| "turn" # The turn was admitted: `turnId`, `conversationId`, `userMessageId`. It is always the first delta.
+---| "pause" # The model's service could not answer for now, and is asked again by itself: `text` is a sentence that says why, `retryAfterMs`, `nFailed`. `turn/retryNow` does not wait for it. Any later delta ends it.
 ---| "text" # The next piece of the answer: `text`.
 ---| "thinking" # The next piece of the model's visible reasoning: `text`.
 ---| "toolCall" # The model calls a tool: `callId`, `name`.
 ---| "toolArguments" # The next piece of a call's JSON arguments: `callId`, `text`.
 ---| "toolStart" # A tool starts to run: `callId`, `name`.
----| "toolResult" # The result of a tool: `callId`, `name`, `text`.
+---| "toolResult" # The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused.
 ---| "done" # One model call is complete. Another may follow when the model called tools.
 ---| "error" # The model call failed. `text` is a sentence that says why.
 
@@ -255,6 +256,9 @@
 ---@field turnId? string For `turn`: the turn, for `turn/cancel` and `turn/attach`.
 ---@field conversationId? string For `turn`: the conversation.
 ---@field userMessageId? integer For `turn`: the id of the user's message.
+---@field isError? boolean For `toolResult`: true when the call failed or was refused. Absent otherwise.
+---@field retryAfterMs? integer For `pause`: how long it lasts, counted from this delta.
+---@field nFailed? integer For `pause`: the number of attempts that failed.
 
 --- A message of the user.
 ---@class palimpsest.ChatParams
@@ -289,6 +293,14 @@
 --- The status of the turn after the cancel.
 ---@class palimpsest.CancelResult
 ---@field status palimpsest.TurnStatus `cancelled`, or the status with which it had ended before.
+
+--- A turn that pauses before its model is asked again.
+---@class palimpsest.RetryNowParams
+---@field turnId string The turn.
+
+--- What came of it.
+---@class palimpsest.RetryNowResult
+---@field wasWaiting boolean Whether the turn waited, and this server runs it.
 
 --- A tool call of the batch in which an answer broke off.
 ---@class palimpsest.OpenToolCall
@@ -1382,6 +1394,8 @@ return {
     TurnAttachRequest = "palimpsest/turn/attach",
     --- Stop a turn from any editor. Its `chat` then ends with the status `cancelled`.
     TurnCancelRequest = "palimpsest/turn/cancel",
+    --- Ask the model of a turn again at once, instead of after the pause that a `pause` delta told.
+    TurnRetryNowRequest = "palimpsest/turn/retryNow",
     --- Continue an answer that was cancelled, failed, was interrupted or reached a limit. The answer so far stays.
     TurnContinueRequest = "palimpsest/turn/continue",
     --- Answer the last message again, however its turn ended. The answer so far is hidden and stays readable.

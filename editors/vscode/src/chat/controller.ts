@@ -195,6 +195,8 @@ export class ChatController {
                 return this.send(message.text);
             case "stop":
                 return this.turns.stop();
+            case "retryNow":
+                return this.turns.retryNow();
             case "continue":
                 await this.turns.goOn(p.TurnContinueRequest, message.turnId, this.conversation.total);
                 return;

@@ -87,6 +87,9 @@ export class FactsPage {
             case "pin":
                 await this.command("palimpsest.fact.pin", params);
                 break;
+            case "unpin":
+                await this.command("palimpsest.fact.unpin", params);
+                break;
             case "forget":
                 if (!(await this.forget(params))) {
                     return undefined;

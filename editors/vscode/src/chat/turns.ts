@@ -59,6 +59,12 @@ export class RunningTurns {
         }
     }
 
+    async retryNow(): Promise<void> {
+        if (this.live?.turnId !== undefined) {
+            await this.server.request(p.TurnRetryNowRequest, { turnId: this.live.turnId });
+        }
+    }
+
     private async follow<P extends Streamed>(type: RequestType<P, p.ChatResult, void>, params: P, live: Live): Promise<boolean> {
         const run = ++this.run;
         const isShown = () => this.run === run;
@@ -111,7 +117,7 @@ export class RunningTurns {
                 this.live = undefined;
                 await this.changed(conversationId, true).catch(() => undefined);
                 const forFork = failure.canFork && live.question !== undefined ? { forFork: live.question } : {};
-                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...forFork, ...(failure.isKeyRefused ? { isKeyRefused: true } : {}), ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
+                this.tell({ type: "failed", sentence: failure.sentence, isRetryable: failure.isRetryable, ...forFork, ...(failure.kind === undefined ? {} : { kind: failure.kind }), ...(failure.turnId === undefined ? {} : { turnId: failure.turnId }) });
             }
             return wasAdmitted;
         } finally {

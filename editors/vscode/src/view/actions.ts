@@ -1,5 +1,6 @@
 /** Clicks and keys on what came out of Markdown: links and the buttons of code. */
 import type { FromView } from "../messages";
+import { CODE } from "../texts";
 
 /** Listens on the whole panel. Nothing that is clicked in a text reaches the editor's own handling of links. */
 export function listen(root: HTMLElement, post: (message: FromView) => void): void {
@@ -37,6 +38,12 @@ function act(event: Event, post: (message: FromView) => void): void {
         return;
     }
     const button = target?.closest<HTMLElement>("button[data-code]");
+    if (button?.dataset["code"] === "unfold") {
+        const isFolded = button.closest(".code")?.classList.toggle("is-long") === true;
+        button.setAttribute("aria-expanded", String(!isFolded));
+        button.textContent = isFolded ? CODE.showAll(Number(button.dataset["lines"])) : CODE.showLess;
+        return;
+    }
     const code = button?.closest(".code")?.querySelector("code")?.textContent;
     if (button !== undefined && button !== null && code !== undefined && code !== null) {
         const action = button.dataset["code"];

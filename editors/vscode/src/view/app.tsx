@@ -1,13 +1,14 @@
 /** The panel. */
 import { useEffect, useRef } from "preact/hooks";
 
-import { CHAT, ENDINGS } from "../texts";
+import { CHAT, COMPOSER, ENDINGS, HISTORY, MORE, SETUP } from "../texts";
 import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
 import { Conversations } from "./conversations";
 import { FactsPage } from "./facts";
 import { StaleLine } from "./layer";
 import { MessageList } from "./list";
+import { MenuButton, Menus } from "./menu";
 import { staleCount } from "./memory";
 import { LiveAnswer } from "./message";
 import { Icon, IconButton } from "./page_head";
@@ -26,6 +27,7 @@ export function App({ state }: { readonly state: State }) {
     const typed = useRef<Typed>({ text: "", n: 0 });
     return (
         <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
+            <Menus>
             <p class="sr" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
             {(state.page === "chat" || state.page === "shared") && <header class="head">
                 <Title state={state} />
@@ -33,6 +35,7 @@ export function App({ state }: { readonly state: State }) {
                 <IconButton icon="add" name={CHAT.new} onClick={() => post({ type: "newConversation" })} testId="new-conversation" />
                 <IconButton icon="history" name={CHAT.conversations} onClick={() => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); }} testId="list" />
                 <IconButton icon="bookmark" name={CHAT.facts} onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }} testId="list-facts" />
+                <More state={state} />
             </header>}
             {state.usage !== undefined && state.page === "chat" && <Strip usage={state.usage} />}
             {state.server.phase !== "ready" && state.server.sentence !== "" && <ServerCard server={state.server} />}
@@ -48,7 +51,31 @@ export function App({ state }: { readonly state: State }) {
             {state.page === "context" && <Explain state={state} />}
             {state.page === "facts" && <FactsPage state={state} />}
             {state.page === "chat" && <Chat state={state} typed={typed.current} />}
+            </Menus>
         </main>
+    );
+}
+
+/** What is done less often, or has its place elsewhere as well. */
+function More({ state }: { readonly state: State }) {
+    const { post, dispatch } = useEnds();
+    const { conversation } = state;
+    const id = conversation?.conversationId;
+    const isBegun = conversation !== undefined && id !== undefined;
+    return (
+        <MenuButton name={CHAT.more} icon="ellipsis" testId="more" choices={[
+            { label: COMPOSER.seesWhat, icon: "graph", onPick: () => post({ type: "explain" }) },
+            isBegun && { label: COMPOSER.summarizeNow, icon: "fold", onPick: () => post({ type: "summarize" }) },
+            isBegun && { label: MORE.undo, icon: "discard", onPick: () => post({ type: "undo" }) },
+            isBegun && { label: MORE.redo, icon: "redo", onPick: () => post({ type: "redo" }) },
+            isBegun && { label: MORE.rename, icon: "edit", beginsGroup: true, onPick: () => post({ type: "rename", conversationId: id }) },
+            isBegun && state.total > 0 && { label: MORE.fork, icon: "repo-forked", onPick: () => post({ type: "fork" }) },
+            isBegun && { label: conversation.isArchived ? HISTORY.takeOut : HISTORY.archive, icon: "archive", onPick: () => post({ type: "archive", conversationId: id, isArchived: !conversation.isArchived }) },
+            isBegun && { label: HISTORY.delete, icon: "trash", onPick: () => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); post({ type: "planDeletion", conversationId: id }); } },
+            { label: MORE.model, icon: "chip", beginsGroup: true, onPick: () => post({ type: "pickModel" }) },
+            { label: MORE.key, icon: "key", onPick: () => post({ type: "setUp" }) },
+            { label: SETUP.showLog, icon: "output", beginsGroup: true, onPick: () => post({ type: "showLog" }) },
+        ]} />
     );
 }
 
@@ -65,9 +92,9 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
         <>
             {state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
             <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <Welcome />}<SetUp state={state} /></>}>
-                {state.live !== undefined && <LiveAnswer live={state.live} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
+                {state.live !== undefined && <LiveAnswer live={state.live} model={state.usage?.model ?? state.conversation?.model} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
-            <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} place={n > 1 ? `1/${n}` : ""} />)}</div>
+            <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} others={state.approvals.slice(1)} place={n > 1 ? `1/${n}` : ""} />)}</div>
             <SharePlanCard state={state} />
             <ReadersCard state={state} />
             <WriterBanner state={state} />

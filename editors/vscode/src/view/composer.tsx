@@ -5,14 +5,21 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MentionItem } from "../protocol.gen";
 import { COMPOSER } from "../texts";
 import { short } from "./figures";
-import { Icon, IconButton } from "./page_head";
+import { MenuButton } from "./menu";
+import { Icon } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
 import { Ring } from "./window_bar";
 
 const ICONS: Readonly<Record<string, string>> = { file: "file-code", folder: "folder", command: "terminal" };
+/** Icons of commands, by their names. */
+const COMMAND_ICONS: Readonly<Record<string, string>> = { new: "add", summarize: "fold", context: "graph", usage: "pie-chart", undo: "discard", search: "search", facts: "bookmark", pin: "pin", rules: "law", withdraw: "close", model: "chip", stats: "graph-line", layout: "layout", recover: "debug-disconnect", export: "export", help: "question", share: "broadcast" };
+/** How long "Draft saved" is seen. */
+const SAVED_MS = 2_000;
 const DRAFT_DELAY_MS = 500;
+/** The model of those who have set none up: it quotes. */
+const OFFLINE = "offline";
 
 /** What is typed, while the composer is not shown as well. */
 export interface Typed {
@@ -92,11 +99,22 @@ function ComposerForm({ state, typed }: Props) {
             const waits = typed.queued?.conversationId === conversationId ? typed.queued?.text : undefined;
             const all = [waits ?? "", draft].filter((each) => each !== "").join("\n\n");
             post({ type: "draft", text: all, ...(conversationId === undefined ? {} : { conversationId }) });
+            if (all !== "") {
+                tellSaved();
+            }
         };
         saving.current = setTimeout(() => {
             flush.current();
         }, DRAFT_DELAY_MS);
     };
+    const [isSaved, setSaved] = useState(false);
+    const showing = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+    const tellSaved = () => {
+        clearTimeout(showing.current);
+        setSaved(true);
+        showing.current = setTimeout(() => setSaved(false), SAVED_MS);
+    };
+    useEffect(() => () => clearTimeout(showing.current), []);
     const change = (value: string, position: number) => {
         setText(value);
         keep(value);
@@ -207,13 +225,14 @@ function ComposerForm({ state, typed }: Props) {
     const tokens = state.chips.reduce((sum, chip) => sum + chip.tokens, 0);
     const isForked = isWritten && !isCommand;
     const model = state.usage?.model ?? state.conversation?.model;
+    const modelName = model === OFFLINE ? COMPOSER.quotesOnly : (model ?? COMPOSER.model);
     return (
         <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>
             {items.length > 0 && (
                 <ul class="pop menu" id="completions" role="listbox" aria-label="Completions">
                     {items.map((item, index) => (
                         <li key={`${item.kind}${item.insertText}`} id={`completion-${index}`} class={`item${index === picked ? " is-picked" : ""}`} role="option" aria-selected={index === picked} onMouseDown={(event) => { event.preventDefault(); accept(item); }}>
-                            <Icon name={ICONS[item.kind] ?? "symbol-misc"} /><span>{visible(item.label)}</span><span class="d">{visible(item.detail)}</span>
+                            <Icon name={(item.kind === "command" ? COMMAND_ICONS[item.insertText.trim().slice(1)] : undefined) ?? ICONS[item.kind] ?? "symbol-misc"} /><span class="ellipsis">{matched(visible(item.label), text.slice(state.completion.start, field.current?.selectionStart ?? text.length))}</span><span class="d">{visible(item.detail)}</span>
                         </li>
                     ))}
                 </ul>
@@ -247,24 +266,34 @@ function ComposerForm({ state, typed }: Props) {
                     onBlur={() => { flush.current(); }}
                 />
                 <div class="bar">
-                    <IconButton icon="mention" name={COMPOSER.addContext} onClick={mention} testId="add-context" />
-                    <IconButton icon="selection" name={COMPOSER.addSelection} onClick={() => post({ type: "attachSelection" })} testId="attach-selection" />
-                    <button type="button" class="pick" onClick={() => post({ type: "pickModel" })} title={`Model: ${model ?? "default"}. Choose another`} aria-label={`Model: ${model ?? "default"}. Choose another`} data-testid="model"><span class="ellipsis">{model ?? "Model"}</span><Icon name="chevron-down" /></button>
+                    <MenuButton icon="add" name={COMPOSER.addContext} testId="add-context" choices={[
+                        { label: COMPOSER.addFile, icon: "mention", onPick: mention },
+                        { label: COMPOSER.addSelection, icon: "selection", onPick: () => post({ type: "attachSelection" }) },
+                    ]} />
+                    <button type="button" class="pick" onClick={() => post({ type: "pickModel" })} title={`Model: ${modelName}. Choose another`} aria-label={`Model: ${modelName}. Choose another`} data-testid="model">{model === OFFLINE && <i class="codicon codicon-debug-disconnect lead" aria-hidden="true" />}<span class="ellipsis">{modelName}</span><Icon name="chevron-down" /></button>
                     <span class="spring" />
                     {state.usage !== undefined && <Ring usage={state.usage} />}
                     {isRunning ? (
                         <button type="button" class="send stop" title={COMPOSER.stop} aria-label={COMPOSER.stop} onClick={() => post({ type: "stop" })} data-testid="stop"><Icon name="debug-stop" /></button>
                     ) : (
-                        <button type="submit" class={isForked ? "btn" : "send"} disabled={!isReady || text.trim() === ""} title={isForked ? COMPOSER.goOnInFork : COMPOSER.send} aria-label={isForked ? COMPOSER.goOnInFork : COMPOSER.send} data-testid="send">{isForked ? COMPOSER.goOnInFork : <Icon name="send" />}</button>
+                        <button type="submit" class={isForked ? "btn" : "send"} disabled={!isReady || text.trim() === ""} title={isForked ? COMPOSER.goOnInFork : COMPOSER.send} aria-label={isForked ? COMPOSER.goOnInFork : COMPOSER.send} data-testid="send">{isForked ? COMPOSER.goOnInFork : <Icon name="arrow-up" />}</button>
                     )}
                 </div>
             </div>
             <div class="under">
-                {queued !== undefined ? <span class="ellipsis" role="status" data-testid="queued">{COMPOSER.queued}: {visible(queued.text)}</span> : tokens > 0 ? <span>Adds {short(tokens)} tokens</span> : <span class="hint">{COMPOSER.hint}</span>}
+                {queued !== undefined ? <span class="ellipsis" role="status" data-testid="queued">{COMPOSER.queued}: {visible(queued.text)}</span> : tokens > 0 ? <span>Adds {short(tokens)} tokens</span> : <span class="hint">{isRunning ? COMPOSER.escStops : COMPOSER.hint}</span>}
                 <span class="spring" />
+                {isSaved && <span role="status" class="saved"><Icon name="check" /> {COMPOSER.draftSaved}</span>}
             </div>
         </form>
     );
+}
+
+/** The label with what was typed of it. */
+function matched(label: string, typed: string) {
+    const wanted = typed.replace(/^[@/]/, "");
+    const at = wanted === "" ? -1 : label.toLowerCase().indexOf(wanted.toLowerCase());
+    return at === -1 ? label : <>{label.slice(0, at)}<b>{label.slice(at, at + wanted.length)}</b>{label.slice(at + wanted.length)}</>;
 }
 
 /** What the user said last, to be changed and said again. */

@@ -8,6 +8,7 @@ import { HISTORY } from "../texts";
 import { marked, periodsOf } from "./conversation_days";
 import { counted, day, moment, time } from "./figures";
 import type { Memory } from "./memory";
+import { useContextMenu } from "./menu";
 import { Icon, IconButton, PageHead } from "./page_head";
 import { useEnds } from "./post";
 import { moveAmong } from "./roving";
@@ -89,11 +90,17 @@ function Row({ each, state, now }: { readonly each: ConversationInfo; readonly s
     const { conversationId } = each;
     const title = titleOf(each);
     const isCurrent = conversationId === state.conversation?.conversationId;
+    const onContextMenu = useContextMenu(title, () => [
+        { label: HISTORY.open, icon: "comment-discussion", onPick: () => post({ type: "open", conversationId }) },
+        { label: HISTORY.rename, icon: "edit", beginsGroup: true, onPick: () => post({ type: "rename", conversationId }) },
+        { label: each.isArchived ? HISTORY.takeOut : HISTORY.archive, icon: "archive", onPick: () => post({ type: "archive", conversationId, isArchived: !each.isArchived }) },
+        { label: HISTORY.delete, icon: "trash", onPick: () => post({ type: "planDeletion", conversationId }) },
+    ]);
     if (state.memory.deletion?.conversationId === conversationId) {
         return <li><Deletion each={each} deletion={state.memory.deletion} /></li>;
     }
     return (
-        <li class={`conv${isCurrent ? " is-current" : ""}`} onKeyDown={(event) => { if (event.key === "F2") { post({ type: "rename", conversationId }); } else if (event.key === "Delete") { post({ type: "planDeletion", conversationId }); } }}>
+        <li class={`conv${isCurrent ? " is-current" : ""}`} onContextMenu={onContextMenu} onKeyDown={(event) => { if (event.key === "F2") { post({ type: "rename", conversationId }); } else if (event.key === "Delete") { post({ type: "planDeletion", conversationId }); } }}>
             <button type="button" class="open" aria-current={isCurrent} title={describeReaders(state, each)} onClick={() => post({ type: "open", conversationId })}>
                 <span class="name">
                     {each.parentId !== undefined && <><Icon name="repo-forked" /><span class="sr">Fork: </span></>}

@@ -6,6 +6,7 @@ import type { FactInfo, FactSource } from "../protocol.gen";
 import { FACTS } from "../texts";
 import { differing, placeOf, STATES, whereOf, type Condition } from "./fact_groups";
 import { day, dayInWords } from "./figures";
+import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { visible } from "./visible";
@@ -16,15 +17,24 @@ interface Props {
     readonly folderUri: string;
 }
 
-type Action = "verify" | "update" | "forget" | "pin" | "ask";
+type Action = "verify" | "update" | "forget" | "pin" | "unpin" | "ask";
 
 export function FactRow({ fact, condition, folderUri }: Props) {
     const { post } = useEnds();
     const [isOpen, setOpen] = useState(false);
     const act = (action: Action) => post({ type: "fact", action, factId: fact.id, folderUri });
     const { icon, name } = STATES[condition];
+    const isPinned = fact.factType === "pinned";
+    const pin = { label: isPinned ? FACTS.unpin : FACTS.pin, icon: isPinned ? "pinned" : "pin", onPick: () => act(isPinned ? "unpin" : "pin") };
+    const onContextMenu = useContextMenu(visible(fact.content).slice(0, 40), () => [
+        fact.isStale && { label: FACTS.update, icon: "sync", onPick: () => act("update") },
+        fact.isStale && { label: FACTS.markStillTrue, icon: "check", onPick: () => act("verify") },
+        pin,
+        { label: FACTS.ask, icon: "comment-discussion", onPick: () => act("ask") },
+        { label: FACTS.forgetFact, icon: "trash", beginsGroup: true, onPick: () => act("forget") },
+    ]);
     return (
-        <li class={`fact ${condition}${isOpen ? " is-open" : ""}`} data-testid="fact">
+        <li class={`fact ${condition}${isOpen ? " is-open" : ""}`} onContextMenu={onContextMenu} data-testid="fact">
             <Icon name={icon} />
             <div>
                 <button type="button" class="text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><span class="sr">{name}: </span><Statement text={fact.content} /></button>
@@ -34,7 +44,7 @@ export function FactRow({ fact, condition, folderUri }: Props) {
                 <div class="acts" role="toolbar" aria-label={`About this fact: ${visible(fact.content).slice(0, 40)}`}>
                     {fact.isStale && <IconButton icon="check" name={FACTS.markStillTrue} onClick={() => act("verify")} />}
                     {fact.isStale && <IconButton icon="sync" name={FACTS.update} onClick={() => act("update")} />}
-                    {!fact.isStale && fact.factType !== "pinned" && <IconButton icon="pin" name={FACTS.pin} onClick={() => act("pin")} />}
+                    {!fact.isStale && <IconButton icon={pin.icon} name={pin.label} onClick={pin.onPick} />}
                     <IconButton icon="comment-discussion" name={FACTS.ask} onClick={() => act("ask")} />
                     <IconButton icon="trash" name={FACTS.forgetFact} onClick={() => act("forget")} />
                 </div>
@@ -51,7 +61,7 @@ export function FactRow({ fact, condition, folderUri }: Props) {
                             </>
                         ) : (
                             <>
-                                {fact.factType !== "pinned" && <button type="button" class="btn second" onClick={() => act("pin")}><Icon name="pin" />{FACTS.pin}</button>}
+                                <button type="button" class="btn second" onClick={pin.onPick}><Icon name={pin.icon} />{pin.label}</button>
                                 <button type="button" class="btn second" onClick={() => act("ask")}><Icon name="comment-discussion" />{FACTS.ask}</button>
                             </>
                         )}

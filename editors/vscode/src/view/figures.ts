@@ -34,6 +34,11 @@ export function time(at: Date): string {
     return at.toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" });
 }
 
+/** `9 s`, `2 min 5 s`. */
+export function spent(seconds: number): string {
+    return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
 /** `Today`, `Mon`, `Nov 12`, `Nov 12, 2025`. */
 export function day(at: Date, now: Date): string {
     const days = daysBetween(at, now);

@@ -6,9 +6,9 @@ import { Heights } from "./heights";
 import { Layer } from "./layer";
 import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
-import type { MessageInfo, MessagePart } from "../protocol.gen";
 import { useEnds } from "./post";
-import { isShownLive, type State } from "./state";
+import { isShownLive, wholeEnd, type State } from "./state";
+import { isInEarlierRow, secondsOf, stepsOf } from "./steps";
 
 const GUESS_PX = 96;
 /** A closed sheet with what is around it. */
@@ -18,7 +18,6 @@ const MARGIN_PX = 800;
 const FOLLOW_PX = 48;
 /** So long after a gesture a scroll is taken for its effect: wheels run on. While the scroll bar is held, every scroll is. */
 const GESTURE_MS = 1_000;
-const NONE: readonly MessagePart[] = [];
 const PAGE = 100;
 
 export function MessageList({ state, children, after }: { readonly state: State; readonly children: ComponentChildren; readonly after: ComponentChildren }) {
@@ -201,7 +200,9 @@ export function MessageList({ state, children, after }: { readonly state: State;
         const isLive = message !== undefined && isShownLive(state, message);
         rows.push(
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
-                {message === undefined ? <Skeleton id={id} /> : isLive || isAnswered(state, message) ? null : <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} results={resultsOf(state, message)} isNewest={id === state.total - 1} />}
+                {message === undefined ? <Skeleton id={id} /> : isLive || isInEarlierRow(state, message) ? null : (
+                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} seconds={secondsOf(state, message)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
+                )}
             </div>,
         );
     }
@@ -236,37 +237,6 @@ export function MessageList({ state, children, after }: { readonly state: State;
             </div>
         </div>
     );
-}
-
-/** The results of a message's calls: the messages of tools right behind it. */
-function resultsOf(state: State, message: MessageInfo): readonly MessagePart[] {
-    if (message.role !== "assistant" || message.parts.every((each) => each.type !== "tool_call")) {
-        return NONE;
-    }
-    const found: MessagePart[] = [];
-    for (let id = message.id + 1; ; id++) {
-        const next = state.messages.get(id);
-        if (next?.role !== "tool") {
-            return found;
-        }
-        found.push(...next.parts);
-    }
-}
-
-/** Whether a tool's message is shown in the line of its call, which stands in a message before it. */
-function isAnswered(state: State, message: MessageInfo): boolean {
-    if (message.role !== "tool" || message.isPurged === true) {
-        return false;
-    }
-    const ids = new Set(message.parts.map((each) => each.callId));
-    for (let id = message.id - 1; id >= 0; id--) {
-        const before = state.messages.get(id);
-        if (before?.role === "tool") {
-            continue;
-        }
-        return before?.role === "assistant" && before.isPurged !== true && before.parts.some((each) => each.type === "tool_call" && ids.has(each.callId));
-    }
-    return false;
 }
 
 /** What a summary stands for takes no room but for its sheet, which lies in the row of its first message. */

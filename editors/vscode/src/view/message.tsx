@@ -5,11 +5,15 @@ import { useState } from "preact/hooks";
 import type { Live, LivePart } from "../messages";
 import type { MessageInfo, MessagePart } from "../protocol.gen";
 import { CHAT } from "../texts";
+import { spent, time } from "./figures";
+import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { GrowingMarkdown, Markdown } from "./text";
-import { Attached, Thinking, ToolLine } from "./tool_line";
+import type { Steps } from "./steps";
+import { Attached, AttachedChips, Thinking, ToolCalls, type ToolCall } from "./tool_line";
 import { visible } from "./visible";
+import { Pause, Working } from "./waiting";
 
 const NAMES = { user: CHAT.you, assistant: "Palimpsest", tool: "Tool" } as const;
 const ENDS = { complete: "", interrupted: "The server ended during this message.", cancelled: "This answer was cancelled.", errored: "This answer was errored." } as const;
@@ -22,29 +26,46 @@ interface RowProps {
     readonly message: MessageInfo;
     readonly total: number;
     readonly isMarked: boolean;
-    /** The results of its calls, as far as they are here. */
-    readonly results: readonly MessagePart[];
+    /** What is shown here beside the message, as far as it is there. */
+    readonly steps: Steps;
     readonly isNewest: boolean;
+    /** How long its turn took. */
+    readonly seconds: number | undefined;
+    /** The turn that can be asked again. */
+    readonly retry: string | undefined;
 }
+
+const areSame = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((each, index) => each === b[index]);
 
 function isSame(a: RowProps, b: RowProps): boolean {
-    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.results.length === b.results.length && a.results.every((each, index) => each === b.results[index]);
+    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.seconds === b.seconds && a.retry === b.retry && areSame(a.steps.calls, b.steps.calls) && areSame(a.steps.results, b.steps.results);
 }
 
-export const MessageRow = memo(function MessageRow({ message, total, isMarked, results, isNewest }: RowProps) {
+export const MessageRow = memo(function MessageRow({ message, total, isMarked, steps, isNewest, seconds, retry }: RowProps) {
     const { post } = useEnds();
     const [edited, setEdited] = useState<string | undefined>(undefined);
     const isOthers = message.role === "user" && message.author !== undefined;
     const name = isOthers ? visible(message.author ?? "") : NAMES[message.role];
     const label = `${name}, message ${message.id}`;
+    const isAsk = message.role === "user";
+    const actions: Action[] = [
+        { icon: "copy", name: isAsk ? CHAT.copy : CHAT.copyAnswer, does: () => post({ type: "copy", text: message.text }) },
+        ...(retry === undefined || isAsk ? [] : [{ icon: "refresh", name: CHAT.tryAgain, does: () => post({ type: "retry", turnId: retry }) }]),
+        { icon: "repo-forked", name: CHAT.fork, does: () => post({ type: "fork", messageId: message.id }) },
+    ];
+    if (isAsk) {
+        actions.unshift({ icon: "edit", name: CHAT.edit, does: () => setEdited(message.text) });
+    }
+    const canAct = message.role !== "tool" && message.isPurged !== true && !message.isHidden && edited === undefined;
+    const onContextMenu = useContextMenu(label, () => (canAct ? actions.map((each) => ({ label: each.name, icon: each.icon, onPick: each.does })) : []));
     if (message.isPurged === true) {
         return <p class="gone">Message {message.id} {CHAT.deleted}</p>;
     }
-    const kind = message.role === "user" ? `ask${isOthers ? " from-other" : ""}` : `answer${isNewest ? " is-newest" : ""}`;
-    const parts = message.parts.map((part, index) => <Part key={index} part={part} results={results} />);
+    const kind = isAsk ? `ask${isOthers ? " from-other" : ""}` : `answer${isNewest ? " is-newest" : ""}`;
+    const parts = <Parts parts={[...message.parts, ...steps.calls]} results={steps.results} isAsk={isAsk} />;
     const end = ENDS[message.state as keyof typeof ENDS] ?? `This answer was ${message.state}.`;
     return (
-        <article class={`${kind}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} data-testid={`message-${message.id}`}>
+        <article class={`${kind}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} onContextMenu={onContextMenu} onKeyDown={(event) => { actByKey(event, canAct ? actions : []); }} data-testid={`message-${message.id}`}>
             {message.isHidden ? (
                 <details class="tool">
                     <summary><Icon name="discard" /><span class="verb">{name}: {CHAT.hidden.toLowerCase()}</span><Icon name="chevron-right turn-arrow" /></summary>
@@ -56,11 +77,10 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, r
                     {edited === undefined ? parts : <Edit text={edited} onDone={(text) => { setEdited(undefined); if (text !== undefined) { post({ type: "editAndFork", messageId: message.id, text }); } }} />}
                     {end !== "" && <p class="ended">{end}</p>}
                     {message.notes.map((note, index) => <p key={index} class="ended">{visible(note)}</p>)}
-                    {message.role !== "tool" && edited === undefined && (
-                        <div class="acts" role="toolbar" aria-label={`Actions of ${label}`}>
-                            <IconButton icon="copy" name={message.role === "user" ? CHAT.copy : CHAT.copyAnswer} onClick={() => post({ type: "copy", text: message.text })} />
-                            {message.role === "user" && <IconButton icon="edit" name={CHAT.edit} onClick={() => setEdited(message.text)} />}
-                            <IconButton icon="repo-forked" name={CHAT.fork} onClick={() => post({ type: "fork", messageId: message.id })} />
+                    {canAct && (
+                        <div class="acts" role="toolbar" aria-label={isNewest && !isAsk ? CHAT.lastAnswer : `Actions of ${label}`}>
+                            {actions.map((each) => <IconButton key={each.icon} icon={each.icon} name={each.name} onClick={each.does} />)}
+                            {!isAsk && <Meta message={message} seconds={seconds} />}
                         </div>
                     )}
                 </>
@@ -68,6 +88,29 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, r
         </article>
     );
 }, isSame);
+
+interface Action {
+    readonly icon: string;
+    readonly name: string;
+    readonly does: () => void;
+}
+
+const KEYS: Readonly<Record<string, string>> = { c: "copy", r: "refresh", f: "repo-forked", e: "edit" };
+
+/** While the focus is on a message itself: C copies, R tries again, F forks, E edits. */
+function actByKey(event: KeyboardEvent, actions: readonly Action[]): void {
+    const action = actions.find((each) => each.icon === KEYS[event.key.toLowerCase()]);
+    if (event.target === event.currentTarget && action !== undefined && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        event.preventDefault();
+        action.does();
+    }
+}
+
+/** When an answer came, and how long it took. */
+function Meta({ message, seconds }: { readonly message: MessageInfo; readonly seconds: number | undefined }) {
+    const at = new Date(message.createdAt);
+    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && ` · ${spent(seconds)}`}</span>;
+}
 
 function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text: string | undefined) => void }) {
     const [value, setValue] = useState(text);
@@ -85,27 +128,58 @@ function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text:
     );
 }
 
-function Part({ part, results }: { readonly part: MessagePart; readonly results: readonly MessagePart[] }) {
+interface PartsProps {
+    readonly parts: readonly MessagePart[];
+    readonly results: readonly MessagePart[];
+    readonly isAsk: boolean;
+}
+
+/** The parts of a message, with calls behind each other as one run. What was attached stands under the words. */
+function Parts({ parts, results, isAsk }: PartsProps) {
+    const shown = [];
+    let calls: ToolCall[] = [];
+    const endRun = () => {
+        if (calls.length > 0) {
+            shown.push(<ToolCalls key={shown.length} calls={calls} />);
+            calls = [];
+        }
+    };
+    for (const part of parts) {
+        if (part.type === "tool_call") {
+            const result = results.find((each) => each.callId !== undefined && each.callId === part.callId);
+            calls.push({ name: part.name ?? "", arguments: part.arguments ?? "", result: result?.text, isError: result?.isError });
+        } else if (part.type === "tool_result") { // of a call that is not in sight
+            calls.push({ name: part.name ?? "", arguments: "", result: part.text ?? "", isError: part.isError });
+        } else if (part.type !== "attachment" || !isAsk) {
+            endRun();
+            shown.push(<Part key={shown.length} part={part} />);
+        }
+    }
+    endRun();
+    const attached = isAsk ? parts.filter((each) => each.type === "attachment") : [];
+    return <>{shown}{attached.length > 0 && <AttachedChips attached={attached} />}</>;
+}
+
+function Part({ part }: { readonly part: MessagePart }) {
     switch (part.type) {
         case "text":
             return <Markdown text={part.text ?? ""} />;
         case "reasoning":
             return <Thinking text={part.text ?? ""} />;
-        case "tool_call": {
-            const result = results.find((each) => each.callId !== undefined && each.callId === part.callId);
-            return <ToolLine call={{ name: part.name ?? "", arguments: part.arguments ?? "", result: result?.text, isError: result?.isError }} />;
-        }
-        case "tool_result": // of a call that is not in sight
-            return <ToolLine call={{ name: part.name ?? "", arguments: "", result: part.text ?? "", isError: part.isError }} />;
-        case "attachment":
-            return <Attached icon="file-code" title={visible(part.name ?? "")} text={part.text ?? ""} />;
         default:
-            return <Attached icon="note" title={visible(part.type)} text={part.text ?? ""} />;
+            return <Attached icon="note" title={visible(part.name ?? part.type)} text={part.text ?? ""} />;
     }
 }
 
-/** `isAsked`: whether the question is among the messages already. */
-export function LiveAnswer({ live, isAsked }: { readonly live: Live; readonly isAsked: boolean }) {
+interface LiveProps {
+    readonly live: Live;
+    /** Whether the question is among the messages already. */
+    readonly isAsked: boolean;
+    /** The model that answers, when it is known. */
+    readonly model: string | undefined;
+}
+
+export function LiveAnswer({ live, isAsked, model }: LiveProps) {
     return (
         <>
             {live.question !== undefined && !isAsked && (
@@ -118,22 +192,48 @@ export function LiveAnswer({ live, isAsked }: { readonly live: Live; readonly is
             )}
             <div class="row">
                 <article class="answer live" tabIndex={-1} aria-label="Palimpsest is answering" aria-busy="true" data-testid="live">
-                    {live.parts.map((part, index) => <LivePartRow key={index} part={part} isLast={index === live.parts.length - 1} />)}
-                    {live.parts.length === 0 && <p class="working"><Icon name="loading" spin />{CHAT.waiting}</p>}
+                    {liveRows(live.parts)}
+                    {live.pause !== undefined ? <Pause key={live.pause.seq} pause={live.pause} /> : isWaiting(live.parts) && <Working key={live.parts.length} model={model} />}
                 </article>
             </div>
         </>
     );
 }
 
-function LivePartRow({ part, isLast }: { readonly part: LivePart; readonly isLast: boolean }) {
+/** Whether the model is waited for: nothing came yet, or the tools that it called have ended. */
+function isWaiting(parts: readonly LivePart[]): boolean {
+    const last = parts.at(-1);
+    return last === undefined || (last.type === "tool" && parts.every((each) => each.type !== "tool" || each.result !== undefined));
+}
+
+function liveRows(parts: readonly LivePart[]) {
+    const rows = [];
+    for (let start = 0; start < parts.length; ) {
+        let end = start;
+        const calls: ToolCall[] = [];
+        for (let part = parts[end]; part?.type === "tool"; part = parts[++end]) {
+            calls.push({ name: part.name, arguments: part.arguments, result: part.result, isError: part.isError, isRunning: part.result === undefined });
+        }
+        const part = parts[start];
+        if (calls.length > 0) {
+            rows.push(<ToolCalls key={start} calls={calls} />);
+            start = end;
+        } else {
+            if (part !== undefined && part.type !== "tool") {
+                rows.push(<LivePartRow key={start} part={part} isLast={start === parts.length - 1} />);
+            }
+            start++;
+        }
+    }
+    return rows;
+}
+
+function LivePartRow({ part, isLast }: { readonly part: Exclude<LivePart, { type: "tool" }>; readonly isLast: boolean }) {
     switch (part.type) {
         case "text":
             return <GrowingMarkdown text={part.text} />;
         case "thinking":
             return <Thinking text={part.text} isRunning={isLast} />;
-        case "tool":
-            return <ToolLine call={{ name: part.name, arguments: part.arguments, result: part.result, isRunning: part.result === undefined }} />;
         case "error":
             return <p class="bad">{visible(part.text)}</p>;
     }

@@ -1,26 +1,34 @@
 /** What waits for the user: questions of tools, answers that broke off, what failed. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
-import { CHAT, COMPOSER, DECISIONS, ENDINGS, SETUP } from "../texts";
+import { CHAT, COMPOSER, DECISIONS, ENDINGS, FAILED, SETUP } from "../texts";
 import { Diff, linesOf } from "./diff";
+import { day, time } from "./figures";
+import { MenuButton } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
-import { KeyButtons } from "./setup";
-import type { Approval, State } from "./state";
+import { wholeEnd, type Approval, type Failure, type State } from "./state";
 import { Markdown } from "./text";
 import { lookOf } from "./tool_lines";
 import { visible } from "./visible";
 
 /** A question of a tool. It stands above the composer, so that it cannot scroll away. `place`: which of how many. */
-export function ApprovalCard({ approval, place }: { readonly approval: Approval; readonly place: string }) {
+export function ApprovalCard({ approval, others, place }: { readonly approval: Approval; readonly others: readonly Approval[]; readonly place: string }) {
     const { post } = useEnds();
     const { request, id } = approval;
+    const card = useRef<HTMLElement>(null);
     const answer = (word: "once" | "always" | "deny" | "never") => () => post({ type: "approve", id, answer: word });
     useEffect(() => {
         // From everywhere in the panel; what is typed keeps its Backspace.
         const onKeyDown = (event: KeyboardEvent) => {
+            if (event.altKey && event.key === "Enter") {
+                event.preventDefault();
+                event.stopPropagation();
+                card.current?.querySelector<HTMLElement>("[aria-haspopup=menu]")?.click();
+                return;
+            }
             const isTyping = document.activeElement instanceof HTMLTextAreaElement && document.activeElement.value !== "";
             if ((event.ctrlKey || event.metaKey) && (event.key === "Enter" || (event.key === "Backspace" && !isTyping))) {
                 event.preventDefault();
@@ -38,7 +46,7 @@ export function ApprovalCard({ approval, place }: { readonly approval: Approval;
     const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : request.tool === "propose_edit" ? [DECISIONS.accept, DECISIONS.reject] : [DECISIONS.allow, DECISIONS.notNow];
     const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length;
     return (
-        <section class="decide" role="group" aria-label={request.title} data-testid="approval">
+        <section class="decide" role="group" aria-label={request.title} ref={card} data-testid="approval">
             <header>
                 <Icon name={look.icon} /><span class="q">{visible(request.title)}</span>
                 {lines !== undefined && <span class="num"><span class="add-n">+{counted("add")}</span> <span class="del-n">−{counted("del")}</span></span>}
@@ -46,10 +54,15 @@ export function ApprovalCard({ approval, place }: { readonly approval: Approval;
             </header>
             {lines !== undefined ? <Diff lines={lines} name={request.title} /> : <pre class={request.tool === "run_command" ? "cmd" : "shown"} tabIndex={0} aria-label="The effect">{request.shown}</pre>}
             <footer>
-                <button type="button" class="btn" onClick={answer("once")}>{yes} <kbd>Ctrl ⏎</kbd></button>
+                <span class="split">
+                    <button type="button" class="btn" onClick={answer("once")}>{yes} <kbd>Ctrl ⏎</kbd></button>
+                    <MenuButton class="btn" icon="chevron-down" name={DECISIONS.moreAnswers} choices={[
+                        request.mayBeAlways && { label: `${DECISIONS.always} ${visible(request.covers)}`, onPick: answer("always") },
+                        others.length > 0 && { label: DECISIONS.acceptAll(others.length + 1), onPick: () => { for (const each of [approval, ...others]) { post({ type: "approve", id: each.id, answer: "once" }); } } },
+                        { label: `${DECISIONS.never} ${visible(request.covers)}`, beginsGroup: request.mayBeAlways || others.length > 0, onPick: answer("never") },
+                    ]} />
+                </span>
                 <button type="button" class="btn second" onClick={answer("deny")}>{no} <kbd>Ctrl ⌫</kbd></button>
-                {request.mayBeAlways && <button type="button" class="text-btn" onClick={answer("always")}>{DECISIONS.always} {visible(request.covers)}</button>}
-                <button type="button" class="text-btn" onClick={answer("never")}>{DECISIONS.never} {visible(request.covers)}</button>
             </footer>
         </section>
     );
@@ -57,35 +70,43 @@ export function ApprovalCard({ approval, place }: { readonly approval: Approval;
 
 const WHY = {
     complete: "Results of its tool calls are missing.",
-    errored: "It failed.",
-    incomplete: "The server ended in the middle of it.",
+    errored: "It failed. What came of it is kept.",
+    incomplete: "Nothing that you saw is lost.",
 } as const;
 
-const FATE = { finished: "finished", notRun: "not started", unknown: "it is unknown whether it took effect" } as const;
+/** `Yesterday at 6:04 PM. `. */
+function when(answer: BrokenAnswer): string {
+    const at = new Date(answer.endedAt);
+    return Number.isNaN(at.getTime()) ? "" : `${day(at, new Date())} at ${time(at)}. `;
+}
+
+const FATE = { finished: "finished", notRun: "not started" } as const;
 
 export function RecoveryCard({ answer }: { readonly answer: BrokenAnswer }) {
     const { post } = useEnds();
     const recover = (action: "continue" | "keep" | "discard" | "retry", asDraft = false) => () => post({ type: "recover", turnId: answer.turnId, action, ...(asDraft ? { asDraft } : {}) });
     return (
         <section class="notice warn" role="group" aria-label={`An answer broke off in ${visible(answer.title) || "an untitled conversation"}`} data-testid="recovery">
-            <Icon name="warning" />
+            <Icon name="debug-disconnect" />
             <div class="body">
-                <p><strong>{ENDINGS.brokeOff}</strong> “{visible(answer.title) || "Untitled"}”</p>
-                <p>{visible(answer.errorMessage ?? WHY[answer.class])}</p>
+                <p><strong>{answer.class === "incomplete" ? ENDINGS.closed : ENDINGS.brokeOff}</strong></p>
+                <p>{when(answer)}{visible(answer.errorMessage ?? WHY[answer.class])}</p>
                 {answer.text !== "" && (
                     <details class="tool">
                         <summary><span class="verb">What stands of it ({answer.textLength.toLocaleString("en")} characters)</span><Icon name="chevron-right turn-arrow" /></summary>
                         <div class="inside"><pre tabIndex={0}>{visible(answer.text)}</pre></div>
                     </details>
                 )}
-                {answer.toolBatch?.map((call) => <p key={call.callId}>{visible(call.name)}: {FATE[call.fate]}</p>)}
+                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(call.name)) : `${visible(call.name)}: ${FATE[call.fate]}.`}</p>)}
             </div>
             <div class="do">
                 <button type="button" class="btn" onClick={recover("continue")}>{CHAT.goOn}</button>
                 <button type="button" class="btn second" onClick={recover("retry")}>{CHAT.tryAgain}</button>
-                <button type="button" class="text-btn" onClick={recover("keep")}>{ENDINGS.keep}</button>
-                <button type="button" class="text-btn" onClick={recover("discard")}>{ENDINGS.discard}</button>
-                <button type="button" class="text-btn" onClick={recover("discard", true)}>{ENDINGS.discardAndEdit}</button>
+                <MenuButton icon="ellipsis" name={ENDINGS.more} choices={[
+                    { label: ENDINGS.keep, onPick: recover("keep") },
+                    { label: ENDINGS.discard, onPick: recover("discard") },
+                    { label: ENDINGS.discardAndEdit, onPick: recover("discard", true) },
+                ]} />
             </div>
         </section>
     );
@@ -99,30 +120,68 @@ export function Ending({ state }: { readonly state: State }) {
         return null;
     }
     if (failure !== undefined) {
-        return (
-            <section class="notice bad" role="alert" data-testid="failure">
-                <Icon name="error" />
-                <div class="body"><p>{failure.isKeyRefused === true && state.usage !== undefined ? SETUP.refused(serviceOf(state.usage.provider)) : visible(failure.sentence)}</p></div>
-                <div class="do">
-                    {failure.isKeyRefused === true && <KeyButtons service={state.usage?.provider} />}
-                    {failure.forFork !== undefined && <ForkButton text={failure.forFork} />}
-                    {failure.turnId !== undefined && <TurnButtons turnId={failure.turnId} />}
-                    <button type="button" class="text-btn" onClick={() => dispatch({ type: "dismiss", what: "failure" })}>{ENDINGS.dismiss}</button>
-                </div>
-            </section>
-        );
+        return <FailureCard failure={failure} state={state} onDismiss={() => dispatch({ type: "dismiss", what: "failure" })} />;
     }
     // What can be done about an answer that broke off stands on top.
     if (ended === undefined || state.recovery.some((each) => each.turnId === ended.turnId)) {
         return null;
     }
-    const isWhole = ended.status === "committed" && ended.stopReason !== "output_limit" && ended.stopReason !== "tool_rounds";
+    const isWhole = wholeEnd(state) !== undefined;
+    const newest = state.messages.get(state.total - 1);
+    if (isWhole && (newest === undefined || (newest.role === "assistant" && !newest.isHidden && newest.text !== ""))) {
+        return null; // its own row has the buttons
+    }
     const why = ended.status === "cancelled" ? ENDINGS.stopped : ended.stopReason === "output_limit" ? ENDINGS.limit : isWhole ? "" : ENDINGS.brokeOff;
     return (
-        <div class="ended" role="toolbar" aria-label="The last answer" data-testid="ending">
+        <div class="ended" role="toolbar" aria-label={CHAT.lastAnswer} data-testid="ending">
+            {ended.status === "cancelled" && <Icon name="debug-stop" />}
             {why !== "" && <span>{why}</span>}
-            {isWhole ? <button type="button" class="text-btn" onClick={() => post({ type: "retry", turnId: ended.turnId })}>{CHAT.tryAgain}</button> : <TurnButtons turnId={ended.turnId} />}
+            {isWhole ? <button type="button" class="text-btn" onClick={() => post({ type: "retry", turnId: ended.turnId })}>{CHAT.tryAgain}</button> : <TurnButtons turnId={ended.turnId} hasText={hasAnswer(state)} />}
         </div>
+    );
+}
+
+/** Whether anything of the newest answer is there, that could be continued. */
+function hasAnswer(state: State): boolean {
+    return state.messages.get(state.total - 1)?.role !== "user";
+}
+
+/** Icons of failures by their kind; of those that pass by themselves the tone is a warning. */
+const FAILURES: Readonly<Record<string, { readonly icon: string; readonly isPassing?: boolean }>> = {
+    auth: { icon: "key" },
+    rate_limited: { icon: "watch", isPassing: true },
+    overloaded: { icon: "pulse", isPassing: true },
+    network: { icon: "debug-disconnect", isPassing: true },
+    context_too_long: { icon: "layers", isPassing: true },
+    recent_messages_too_large: { icon: "layers", isPassing: true },
+    quota: { icon: "credit-card" },
+};
+
+/** A turn that failed: what happened, what it means, and what can be done. */
+function FailureCard({ failure, state, onDismiss }: { readonly failure: Failure; readonly state: State; readonly onDismiss: () => void }) {
+    const { post } = useEnds();
+    const kind = failure.kind ?? "";
+    const service = serviceOf(state.usage?.provider ?? "");
+    const look = FAILURES[kind];
+    const told = state.usage === undefined ? undefined : FAILED[kind]?.(service);
+    const isTooLong = kind === "context_too_long" || kind === "recent_messages_too_large";
+    const isPassing = look?.isPassing === true && !isTooLong && !hasAnswer(state);
+    return (
+        <section class={`notice ${look?.isPassing === true ? "warn" : "bad"}`} role="alert" data-testid="failure">
+            <Icon name={look?.icon ?? "error"} />
+            <div class="body">
+                {told !== undefined && <p><strong>{told[0]}</strong></p>}
+                <p>{told?.[1] ?? visible(failure.sentence)}</p>
+            </div>
+            <IconButton icon="close" name={ENDINGS.dismiss} onClick={onDismiss} />
+            <div class="do">
+                {kind === "auth" && <button type="button" class="btn" onClick={() => post({ type: "setUp", ...(state.usage === undefined ? {} : { service: state.usage.provider }) })}>{SETUP.changeKey}</button>}
+                {failure.forFork !== undefined && <ForkButton text={failure.forFork} />}
+                {isPassing && failure.turnId !== undefined && <button type="button" class="btn" onClick={() => post({ type: "retry", turnId: failure.turnId ?? "" })}>{CHAT.tryAgain}</button>}
+                {look !== undefined && <button type="button" class={kind === "quota" || isTooLong ? "btn" : "btn second"} onClick={() => post({ type: "pickModel" })}>{isTooLong ? SETUP.largerModel : SETUP.switchModel}</button>}
+                {!isPassing && !isTooLong && failure.turnId !== undefined && <TurnButtons turnId={failure.turnId} hasText={hasAnswer(state)} />}
+            </div>
+        </section>
     );
 }
 
@@ -131,11 +190,11 @@ function ForkButton({ text }: { readonly text: string }) {
     return <button type="button" class="btn" onClick={() => post({ type: "forkAndGoOn", text })} data-testid="fork-and-go-on">{COMPOSER.goOnInFork}</button>;
 }
 
-function TurnButtons({ turnId }: { readonly turnId: string }) {
+function TurnButtons({ turnId, hasText }: { readonly turnId: string; readonly hasText: boolean }) {
     const { post } = useEnds();
     return (
         <>
-            <button type="button" class="text-btn" onClick={() => post({ type: "continue", turnId })}>{CHAT.goOn}</button>
+            {hasText && <button type="button" class="text-btn" onClick={() => post({ type: "continue", turnId })}>{CHAT.goOn}</button>}
             <button type="button" class="text-btn" onClick={() => post({ type: "retry", turnId })}>{CHAT.tryAgain}</button>
         </>
     );

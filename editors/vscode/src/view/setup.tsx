@@ -26,17 +26,6 @@ export function SetUp({ state }: { readonly state: State }) {
     ) : null;
 }
 
-/** What to do about a key that a service has refused. */
-export function KeyButtons({ service }: { readonly service: string | undefined }) {
-    const { post } = useEnds();
-    return (
-        <>
-            <button type="button" class="btn" onClick={() => post({ type: "setUp", ...(service === undefined ? {} : { service }) })}>{SETUP.changeKey}</button>
-            <button type="button" class="text-btn" onClick={() => post({ type: "pickModel" })}>{SETUP.switchModel}</button>
-        </>
-    );
-}
-
 /** A server that is not there yet, or could not start. */
 export function ServerCard({ server }: { readonly server: State["server"] }) {
     const { post } = useEnds();

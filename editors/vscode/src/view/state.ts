@@ -29,8 +29,8 @@ export interface Approval {
 }
 
 export interface Failure {
-    /** Whether the service did not accept the key. */
-    readonly isKeyRefused?: boolean | undefined;
+    /** The kind of the error, as the server names it. */
+    readonly kind?: string | undefined;
     readonly sentence: string;
     readonly turnId?: string | undefined;
     readonly isRetryable: boolean;
@@ -233,6 +233,13 @@ export function reduce(state: State, message: FromHost | Local): State {
 /** Whether a message's row is empty, because the running answer shows it. */
 export function isShownLive(state: State, message: MessageInfo): boolean {
     return state.live !== undefined && message.id >= state.live.fromMessage && message.turnId !== undefined && message.turnId === state.live.turnId && message.role !== "user";
+}
+
+/** The turn that ended last, when it ended well: it can be asked again. */
+export function wholeEnd(state: State): string | undefined {
+    const { ended } = state;
+    const isWhole = state.live === undefined && state.failure === undefined && ended?.status === "committed" && ended.stopReason !== "output_limit" && ended.stopReason !== "tool_rounds";
+    return isWhole && state.recovery.every((each) => each.turnId !== ended.turnId) ? ended.turnId : undefined;
 }
 
 function withWriter(each: ConversationInfo, writer: WriterInfo | undefined): ConversationInfo {

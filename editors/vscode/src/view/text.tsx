@@ -1,7 +1,7 @@
 /** Markdown in the panel: of a message that is complete, and of one that is still growing. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { RUN_CODE } from "../texts";
+import { CODE, RUN_CODE } from "../texts";
 import { GrowingBlocks } from "./blocks";
 import { renderMarkdown } from "./markdown";
 import { boundLines, visible } from "./visible";
@@ -58,7 +58,7 @@ export function GrowingMarkdown({ text }: { readonly text: string }) {
             return;
         }
         tail?.remove();
-        const open = toElement(last);
+        const open = toElement(last, isOpenFence);
         open.classList.toggle("open-fence", isOpenFence);
         root.append(...fresh, open);
         while (root.childElementCount > LIVE_BLOCKS) {
@@ -68,7 +68,7 @@ export function GrowingMarkdown({ text }: { readonly text: string }) {
     return <div class="say markdown growing" ref={element} dir="auto" />;
 }
 
-function toElement(text: string): HTMLElement {
+function toElement(text: string, isGrowing = false): HTMLElement {
     const element = document.createElement("div");
     element.className = "block";
     element.append(renderMarkdown(text));
@@ -77,8 +77,31 @@ function toElement(text: string): HTMLElement {
         if (!code.classList.contains("bounded")) {
             code.prepend(codeBar(code.dataset["language"] ?? ""));
         }
+        if (!isGrowing) {
+            foldLong(code);
+        }
     }
     return element;
+}
+
+/** Longer code is folded. */
+const MOST_LINES = 24;
+
+/** Long code shows its beginning; the button under it shows the rest, see `actions.ts`. */
+function foldLong(code: HTMLElement): void {
+    const n = (code.querySelector("code")?.textContent ?? "").trimEnd().split("\n").length;
+    if (n <= MOST_LINES) {
+        return;
+    }
+    code.classList.add("is-long");
+    const more = document.createElement("button");
+    more.type = "button";
+    more.className = "more";
+    more.dataset["code"] = "unfold";
+    more.setAttribute("aria-expanded", "false");
+    more.textContent = CODE.showAll(n);
+    more.dataset["lines"] = String(n);
+    code.append(more);
 }
 
 const SHELL = new Set(["bash", "sh", "shell", "zsh", "console", "powershell", "ps1", "fish"]);

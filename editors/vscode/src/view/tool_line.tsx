@@ -1,10 +1,12 @@
 /** A tool's call as one line that opens, and the model's thinking. */
 import { useState } from "preact/hooks";
 
-import { TOOLS } from "../texts";
+import { CHAT, TOOLS } from "../texts";
 import { Icon } from "./page_head";
-import { lookOf, outcomeOf, targetOf } from "./tool_lines";
+import { lookOf, outcomeOf, targetOf, wasRefused } from "./tool_lines";
+import { isRun, runsOf, type Line } from "./tool_runs";
 import { boundLines, visible } from "./visible";
+import { useSeconds } from "./waiting";
 
 /** Of a tool's arguments or result. */
 const SHOWN = 20_000;
@@ -18,20 +20,45 @@ export interface ToolCall {
     readonly isRunning?: boolean | undefined;
 }
 
-export function ToolLine({ call }: { readonly call: ToolCall }) {
+/** Calls that stand behind each other. */
+export function ToolCalls({ calls }: { readonly calls: readonly ToolCall[] }) {
+    return <div class="steps">{runsOf(calls).map((line, index) => <RunLine key={index} line={line} />)}</div>;
+}
+
+function RunLine({ line }: { readonly line: Line }) {
+    const [isOpen, setOpen] = useState(false);
+    if (!isRun(line)) {
+        return <ToolLine call={line} />;
+    }
+    return (
+        <details class="tool run" onToggle={(event) => { if (event.target === event.currentTarget) { setOpen(event.currentTarget.open); } }}>
+            <summary>
+                <Icon name={line.icon} />
+                <span class="verb">{line.verb}</span>
+                <span class="target"><span class="file">{line.what}</span></span>
+                {line.nFailed > 0 && <span class="out bad">{line.nFailed} {TOOLS.failedOf}</span>}
+                <Icon name="chevron-right turn-arrow" />
+            </summary>
+            {isOpen && <div class="inside">{line.calls.map((each, index) => <RunLine key={index} line={each} />)}</div>}
+        </details>
+    );
+}
+
+function ToolLine({ call }: { readonly call: ToolCall }) {
     const look = lookOf(call.name);
     const target = targetOf(call.name, call.arguments);
-    const isBad = call.isError === true;
-    const verb = call.isRunning === true ? look.running : isBad ? TOOLS.failed : look.done;
+    const isRefused = wasRefused(call);
+    const isBad = call.isError === true && !isRefused;
+    const verb = call.isRunning === true ? look.running : isRefused ? TOOLS.notRun : isBad ? TOOLS.failed : look.done;
     return (
         <Folded class={`tool${isBad ? " is-bad" : ""}`} text={`${call.arguments}${call.result === undefined ? "" : `\n\n${call.result}`}`} name={`${visible(call.name)}`}>
-            <Icon name={call.isRunning === true ? "loading" : isBad ? "error" : look.icon} spin={call.isRunning === true} />
+            <Icon name={call.isRunning === true ? "loading" : isRefused ? "circle-slash" : isBad ? "error" : look.icon} spin={call.isRunning === true} />
             <span class="verb">{verb}</span>
             <span class="target">
                 {target.isCode ? <code>{target.text}</code> : <span class="file">{target.text}</span>}
                 {target.folder !== "" && <span class="dir">{target.folder}</span>}
             </span>
-            {call.result !== undefined && <span class="out">{outcomeOf(call.name, call.result)}</span>}
+            {call.result !== undefined && <span class="out">{isRefused ? TOOLS.saidNo : outcomeOf(call)}</span>}
         </Folded>
     );
 }
@@ -40,11 +67,17 @@ export function Thinking({ text, isRunning = false }: { readonly text: string; r
     const last = visible(text.slice(-160)).replaceAll(/\s+/g, " ");
     return (
         <Folded class="tool think" text={text} name={TOOLS.thought}>
-            <Icon name={isRunning ? "loading" : "lightbulb"} spin={isRunning} />
+            <Icon name={isRunning ? "loading" : "lightbulb-sparkle"} spin={isRunning} />
             <span class="verb">{isRunning ? TOOLS.thinking : TOOLS.thought}</span>
             {isRunning && <span class="target"><span class="dir">{last}</span></span>}
+            {isRunning && <Seconds />}
         </Folded>
     );
+}
+
+function Seconds() {
+    const seconds = useSeconds();
+    return <span class="out" aria-hidden="true">{seconds > 0 && `${seconds} s`}</span>;
 }
 
 /** What was attached, and parts that a later version may send. */
@@ -52,14 +85,35 @@ export function Attached({ icon, title, text }: { readonly icon: string; readonl
     return <Folded class="tool" text={text} name={title}><Icon name={icon} /><span class="target"><span class="file">{title}</span></span></Folded>;
 }
 
+/** What was sent with a message, as it was then: a chip each, which shows the text. */
+export function AttachedChips({ attached }: { readonly attached: ReadonlyArray<{ readonly name?: string; readonly text?: string }> }) {
+    const [shown, setShown] = useState<number | undefined>(undefined);
+    const text = shown === undefined ? undefined : attached[shown]?.text;
+    return (
+        <>
+            <ul class="chips" aria-label={CHAT.attached}>
+                {attached.map((each, index) => (
+                    <li key={index}>
+                        <button type="button" class="chip" aria-expanded={shown === index} title={visible(each.name ?? "")} onClick={() => setShown(shown === index ? undefined : index)}>
+                            <Icon name={/:\d+(-\d+)?$/.test(each.name ?? "") ? "selection" : "file-code"} /><span class="ellipsis">{visible(each.name ?? "").split("/").at(-1)}</span>
+                        </button>
+                    </li>
+                ))}
+            </ul>
+            {text !== undefined && <pre class="attached" tabIndex={0} aria-label={CHAT.attachedText}>{bounded(text)}</pre>}
+        </>
+    );
+}
+
+const bounded = (text: string): string => `${boundLines(visible(text.slice(0, SHOWN)), 2_000)}${text.length > SHOWN ? `\n… (${(text.length - SHOWN).toLocaleString("en")} more characters)` : ""}`;
+
 /** What is read on demand only: it is no element before it is opened. */
 function Folded({ text, name, class: kind, children }: { readonly text: string; readonly name: string; readonly class: string; readonly children: preact.ComponentChildren }) {
     const [isOpen, setOpen] = useState(false);
-    const shown = isOpen ? boundLines(visible(text.slice(0, SHOWN)), 2_000) : "";
     return (
         <details class={`${kind} folded`} onToggle={(event) => setOpen(event.currentTarget.open)}>
             <summary title={name}>{children}<Icon name="chevron-right turn-arrow" /></summary>
-            {isOpen && <div class="inside"><pre tabIndex={0}>{shown}{text.length > SHOWN ? `\n… (${(text.length - SHOWN).toLocaleString("en")} more characters)` : ""}</pre></div>}
+            {isOpen && <div class="inside"><pre tabIndex={0}>{bounded(text)}</pre></div>}
         </details>
     );
 }

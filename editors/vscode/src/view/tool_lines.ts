@@ -68,8 +68,15 @@ function argumentsOf(json: string): Record<string, unknown> {
 /** How the server says that a program has ended (`run_command`), behind what it wrote. */
 const STATUS = /\[Exit status (\d+)\.[^\]]*\]$/;
 
+/** How the server tells the model that the user refused a call. */
+const REFUSED = "The user said no.";
+
+export function wasRefused(call: { readonly result?: string | undefined; readonly isError?: boolean | undefined }): boolean {
+    return call.isError === true && call.result?.startsWith(REFUSED) === true;
+}
+
 /** What came of it, in a few words. */
-export function outcomeOf(name: string, result: string): string {
+export function outcomeOf({ name, result = "" }: { readonly name: string; readonly result?: string | undefined }): string {
     const status = name === "run_command" ? STATUS.exec(result)?.[1] : undefined;
     if (status !== undefined && status !== "0") {
         return `${TOOLS.exitStatus} ${status}`;

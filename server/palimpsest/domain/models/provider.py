@@ -2,6 +2,7 @@
 
 A model client only translates; it makes no decision about the request. The order of events within one stream:
 
+    any number of Pause
     any mix of TextDelta, ThinkingDelta, ToolCallStart, ToolArguments
     (ToolCallStart of a call before its ToolArguments; calls may interleave)
     exactly one Finished, last
@@ -12,7 +13,7 @@ drives it) closes the connection.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -50,6 +51,19 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """The service could not answer for now. The client tries again by itself after the pause."""
+
+    reason: str
+    """A sentence for the user."""
+    seconds: float
+    n_failed: int
+    """The number of attempts that failed, at least 1."""
+    skip: Callable[[], None]
+    """Ends the pause at once; later calls do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     text: str
 
@@ -81,7 +95,7 @@ class Finished:
     """Parts that must be sent back verbatim with this message."""
 
 
-StreamEvent = TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
+StreamEvent = Pause | TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
 
 
 class Provider(Protocol):

@@ -15,6 +15,7 @@ from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import OpaquePart, clean_text
 from palimpsest.domain.models.provider import (
     Finished,
+    Pause,
     StreamEvent,
     TextDelta,
     ThinkingDelta,
@@ -63,6 +64,8 @@ class IncomingAnswer:
         """The event, cleaned. Raises ProviderError when the answer becomes too large, or a piece has the wrong type;
         earlier events stay valid."""
         match event:
+            case Pause():
+                return event
             case TextDelta():
                 return self._text(event)
             case ThinkingDelta():

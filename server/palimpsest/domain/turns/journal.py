@@ -7,6 +7,7 @@ server died. So the stored messages are what an editor was shown.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -28,6 +29,7 @@ from palimpsest.domain.messages import (
 class EventType(StrEnum):
     """The types of events of the stream and of tools."""
 
+    PAUSE = "pause"
     TEXT = "text_delta"
     THINKING = "thinking_delta"
     TOOL_CALL = "tool_call"
@@ -45,7 +47,8 @@ class JournalEvent:
 
     type: EventType
     text: str = ""
-    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `opaque` and `done`."""
+    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `pause`, `opaque` and
+    `done`."""
     call_id: str | None = None
     name: str | None = None
     is_error: bool = False
@@ -172,6 +175,32 @@ def _with_distinct_calls(events: Sequence[JournalEvent]) -> list[JournalEvent]:
             event = replace(event, call_id=called.get(event.call_id, event.call_id))
         found.append(event)
     return found
+
+
+def has_answer(events: Iterable[JournalEvent]) -> bool:
+    """Whether anything of an answer came."""
+    return any(event.type is not EventType.PAUSE for event in events)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldPause:
+    """A pause before the model is asked again, as it is stored and shown."""
+
+    reason: str
+    """A sentence."""
+    ms: int
+    n_failed: int
+    """The number of attempts that failed."""
+
+    @staticmethod
+    def of(event: JournalEvent) -> ToldPause:
+        """The pause of a `pause` event."""
+        told = json.loads(event.text)
+        return ToldPause(told["reason"], told["ms"], told["nFailed"])
+
+    def to_event(self) -> JournalEvent:
+        told = {"reason": self.reason, "ms": self.ms, "nFailed": self.n_failed}
+        return JournalEvent(EventType.PAUSE, json.dumps(told, ensure_ascii=False))
 
 
 def opaque_event(part: OpaquePart) -> JournalEvent:

@@ -1,4 +1,4 @@
-"""`chat`, `turn/attach`, `turn/cancel`."""
+"""`chat`, `turn/attach`, `turn/cancel`, `turn/retryNow`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ from palimpsest.wire.areas.turns import (
     ChatParams,
     ChatResult,
     DeltaType,
+    RetryNowParams,
+    RetryNowResult,
     TurnDelta,
     TurnStatus,
 )
@@ -138,6 +140,12 @@ async def cancel(ls: PalimpsestServer, params: CancelParams) -> CancelResult:
     await session.folder.following.cancel(TurnId(params.turn_id))
     outcome = await session.conversations.outcome(TurnId(params.turn_id))
     return CancelResult(to_status(outcome.turn.state))
+
+
+async def retry_now(ls: PalimpsestServer, params: RetryNowParams) -> RetryNowResult:
+    session = await ls.session_of_turn(params.turn_id)
+    running = session.folder.running.get(TurnId(params.turn_id))
+    return RetryNowResult(running is not None and running.retry_now())
 
 
 async def _follow(

@@ -139,6 +139,19 @@ class FactKeeper:
 
         return await self._commit(write)
 
+    async def unpin(self, fact_id: FactId) -> StoredFact:
+        """The user takes back that a fact is important: it is again of the kind it had before it was pinned, or a
+        decision when it was pinned from the start. Raises NotFound."""
+
+        def write() -> FactId:
+            known = facts.get(fact_id)
+            if known.fact.fact_type is not FactType.PINNED:
+                return fact_id
+            before = facts.type_before_pin(fact_id) or FactType.DECISION
+            return _replace(known, Fact(before, known.fact.content, known.fact.entities), utc_now())
+
+        return await self._commit(write)
+
     async def forget(self, fact_id: FactId) -> FactCounts:
         """Takes a fact away, and the same words are not learned again; for `RESTORABLE_FOR` it can be restored. Raises
         NotFound."""

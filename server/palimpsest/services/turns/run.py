@@ -29,6 +29,7 @@ from palimpsest.domain.errors import (
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.models.provider import (
     Finished,
+    Pause,
     Provider,
     StopReason,
     StreamEvent,
@@ -40,7 +41,15 @@ from palimpsest.domain.models.provider import (
 )
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.answers import IncomingAnswer
-from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, opaque_event, to_messages
+from palimpsest.domain.turns.journal import (
+    Ending,
+    EventType,
+    JournalEvent,
+    ToldPause,
+    has_answer,
+    opaque_event,
+    to_messages,
+)
 from palimpsest.domain.turns.states import ENDING_STATES, TurnState
 from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
@@ -176,13 +185,13 @@ class TurnRun:
                 prepared = await self._prepare(context, fallback, frame, is_last=is_last)
                 provider = self.services.contexts.models.provider(context.state.model, self.turn.asked_by)
                 self._step = step = await self._begin_step(context, provider, prepared)
-                await _stream(step, provider.stream(prepared))
+                await _stream(step, provider.stream(prepared), self.turn)
                 return step
             except (ProviderError, RecentMessagesTooLarge) as error:
                 failed = self._step
                 if failed is not None:
                     await failed.journal.drain()  # events on their way to the journal count as said
-                    if failed.journal.events:
+                    if has_answer(failed.journal.events):
                         raise
                 if not await fallback.after(error, context, prepared):
                     raise
@@ -299,12 +308,18 @@ class TurnRun:
         self.services.changed(conversation_id)
 
 
-async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None]) -> None:
-    """Journal one model call. Raises ProviderError when the call fails or breaks the protocol."""
+async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None], turn: RunningTurn) -> None:
+    """Journal one model call of `turn`. Raises ProviderError when the call fails or breaks the protocol."""
     answer = IncomingAnswer()
     async with contextlib.aclosing(events) as stream:
         async for came in stream:
-            match event := answer.take(came):
+            event = answer.take(came)
+            turn.pause = event if isinstance(event, Pause) else None
+            match event:
+                case Pause():
+                    told = ToldPause(event.reason, round(1000 * event.seconds), event.n_failed)
+                    await step.journal.append(told.to_event())
+                    await step.journal.drain()
                 case TextDelta():
                     await step.journal.append(JournalEvent(EventType.TEXT, event.text))
                 case ThinkingDelta():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
+from palimpsest.domain.models.provider import Pause
 from palimpsest.domain.turns.journal import Ending, Numbered
 from palimpsest.services.context.admission import Beside
 from palimpsest.services.models.editor_models import EditorId
@@ -33,6 +34,8 @@ class RunningTurn:
     task: asyncio.Task[TurnEnd] | None = None
     """The task of the turn, set right after the admission. Its result is the end of the turn. It raises only on
     programming errors and store failures."""
+    pause: Pause | None = None
+    """The last event of the model call, when the service could not answer and is asked again later."""
     _listeners: list[Listener] = field(default_factory=list)
     _has_begun: bool = False
     _stopped_as: Ending | None = None
@@ -83,6 +86,13 @@ class RunningTurn:
         """Stop the turn for another reason than the user's wish: the server ends, or nobody follows the turn. The user
         can continue it later."""
         self._stop(Ending.INTERRUPTED)
+
+    def retry_now(self) -> bool:
+        """Ask the model again at once. Returns whether the turn waited for that."""
+        pause, self.pause = self.pause, None
+        if pause is not None:
+            pause.skip()
+        return pause is not None
 
     def _stop(self, ending: Ending) -> None:
         """The first caller decides the state. A later call does not cancel again, which would hit a tool that cleans

@@ -146,6 +146,15 @@ def saying(fact: Fact) -> list[FactId]:
     return [FactId(fact_id) for (fact_id,) in found]
 
 
+def type_before_pin(fact_id: FactId) -> FactType | None:
+    """The kind of the fact that a pinned one stands in the place of; None when there is none."""
+    row = execute(
+        "SELECT fact_type FROM fact WHERE superseded_by = ? AND fact_type <> ? ORDER BY id DESC LIMIT 1",
+        *(fact_id, FactType.PINNED.value),
+    ).fetchone()
+    return None if row is None else FactType(row[0])
+
+
 def search_by_entity(keyword: str) -> list[StoredFact]:
     """The open facts about `keyword`, whatever its case; the newest first."""
     rows = execute("SELECT fact FROM fact_entity WHERE entity = ? ORDER BY fact DESC", keyword)

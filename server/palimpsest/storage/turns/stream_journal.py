@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import Content, Role, StepId, TurnId
-from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered, shown_text
+from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered, has_answer, shown_text
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.leases import HeldLease
@@ -58,7 +58,7 @@ def append(
         ],
     )
     state = TurnState(stored_state)
-    if state is TurnState.PREPARED:
+    if state is TurnState.PREPARED and has_answer(events):
         state = turn_records.next_state(state, TurnState.STREAMING)
     if state is TurnState.STREAMING and any(event.type is EventType.TOOL_START for event in events):
         state = turn_records.next_state(state, TurnState.TOOLS)

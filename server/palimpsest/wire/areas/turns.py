@@ -31,6 +31,9 @@ class DeltaType(enum.StrEnum):
 
     TURN = "turn"
     """The turn was admitted: `turnId`, `conversationId`, `userMessageId`. It is always the first delta."""
+    PAUSE = "pause"
+    """The model's service could not answer for now, and is asked again by itself: `text` is a sentence that says why,
+    `retryAfterMs`, `nFailed`. `turn/retryNow` does not wait for it. Any later delta ends it."""
     TEXT = "text"
     """The next piece of the answer: `text`."""
     THINKING = "thinking"
@@ -42,7 +45,7 @@ class DeltaType(enum.StrEnum):
     TOOL_START = "toolStart"
     """A tool starts to run: `callId`, `name`."""
     TOOL_RESULT = "toolResult"
-    """The result of a tool: `callId`, `name`, `text`."""
+    """The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused."""
     DONE = "done"
     """One model call is complete. Another may follow when the model called tools."""
     ERROR = "error"
@@ -70,6 +73,12 @@ class TurnDelta(Wire):
     """For `turn`: the conversation."""
     user_message_id: int | None = None
     """For `turn`: the id of the user's message."""
+    is_error: bool | None = None
+    """For `toolResult`: true when the call failed or was refused. Absent otherwise."""
+    retry_after_ms: int | None = None
+    """For `pause`: how long it lasts, counted from this delta."""
+    n_failed: int | None = None
+    """For `pause`: the number of attempts that failed."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -142,6 +151,22 @@ class CancelResult(Wire):
     """`cancelled`, or the status with which it had ended before."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class RetryNowParams(Wire):
+    """A turn that pauses before its model is asked again."""
+
+    turn_id: str
+    """The turn."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class RetryNowResult(Wire):
+    """What came of it."""
+
+    was_waiting: bool
+    """Whether the turn waited, and this server runs it."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/chat", ChatParams, ChatResult, "Send a message and stream the answer. This is one turn."),
     Request(
@@ -155,5 +180,11 @@ MESSAGES: tuple[Request | Notification, ...] = (
         CancelParams,
         CancelResult,
         "Stop a turn from any editor. Its `chat` then ends with the status `cancelled`.",
+    ),
+    Request(
+        "palimpsest/turn/retryNow",
+        RetryNowParams,
+        RetryNowResult,
+        "Ask the model of a turn again at once, instead of after the pause that a `pause` delta told.",
     ),
 )

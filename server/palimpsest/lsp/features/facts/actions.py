@@ -234,6 +234,11 @@ async def pin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _gi
     return await _settled(ls, session, await session.folder.facts.keeper.pin_again(fact_id))
 
 
+@_command
+async def unpin(ls: PalimpsestServer, session: FolderSession, fact_id: FactId, _given: dict[str, Any]) -> Any:
+    return to_info(ls, session, await session.folder.facts.keeper.unpin(fact_id))
+
+
 async def _settled(ls: PalimpsestServer, session: FolderSession, fact: StoredFact) -> Any:
     """Warns the user when the editor holds another text than the saved file, which the fact depends on: the diagnostic
     stays then."""
