@@ -14,6 +14,7 @@ from tests.services.scripted import says
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.readers import readers_of
+from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage.sharing import shared_facts
 from palimpsest_hub.migration import set_up
@@ -192,6 +193,40 @@ async def test_a_clock_of_the_hub_that_was_set_back_locks_everybody_out(
     )
     assert (await bob.sharing.hub.conversation(team.id, at)).writer is None
     assert await bob.ask("Bob?", "Bob!") == "committed"
+
+
+# The watch
+
+
+async def test_what_the_watch_pushes_refuses_a_message_of_the_user(machines: list[Machine], team: TestTeam) -> None:
+    """While the watch pushes what was said without the hub, which may take as long as the hub likes, each message is
+    refused: `what the hub lacks is still running. Wait for it to end, or cancel it`, which nobody can."""
+    ann, _ = machines
+    at = await share(machines, team)
+    await ann.settle()
+    hub = ann.sharing.hub
+    push, lease = hub.push, hub.lease
+    hub.push = unreachable  # type: ignore[method-assign, assignment]
+    await ann.ask("Ann?", "Ann!")
+    await ann.settle()
+    hub.push = push  # type: ignore[method-assign]
+    is_asked, gate = asyncio.Event(), asyncio.Event()
+
+    async def slow(*arguments: object) -> object:
+        if not is_asked.is_set():
+            is_asked.set()
+            await gate.wait()
+        return await lease(*arguments)  # type: ignore[arg-type]
+
+    hub.lease = slow  # type: ignore[method-assign, assignment]
+    look = asyncio.create_task(Watch(ann.sharing, 1).look())
+    await is_asked.wait()
+    asking = asyncio.create_task(ann.ask("And?", "So."))
+    await asyncio.wait([asking], timeout=0.5)
+    gate.set()
+    assert await asking == "committed"
+    await look
+    await assert_same(machines, at)
 
 
 # Facts

@@ -470,6 +470,7 @@ def test_a_long_answer_is_shown_whole_and_without_secrets() -> None:
         ("in /home/ann/heron.", "in .."),
         ("of /home/annette and /home/ann-b", "of /home/annette and /home/ann-b"),
         ("/home/ann/x", "~/x"),
+        (r'{"path":"\/home\/ann\/heron\/a.py"}', r'{"path":".\/a.py"}'),
     ],
 )
 def test_only_whole_places_are_taken_out(text: str, expected: str) -> None:

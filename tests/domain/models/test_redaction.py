@@ -72,6 +72,30 @@ def test_a_secret_of_a_known_form_is_replaced_by_its_name_wherever_it_stands(nam
     assert redact(around.format(SECRETS[name])) == around.format(f"[redacted: {name}]")
 
 
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_secret_on_a_line_of_its_own_goes_also_within_json(name: str, depth: int) -> None:
+    """As in the arguments of a tool that writes a file: `\\n` ends with a letter, and JSON in JSON has more of them."""
+    text, expected = f"first\n{SECRETS[name]}\nlast", f"first\n[redacted: {name}]\nlast"
+    for _ in range(depth):
+        text, expected = json.dumps(text), json.dumps(expected)
+    assert redact(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "secret", "name"),
+    [
+        ('{"Authorization": "Bearer ', some(30), "authorization"),
+        ('{"SecretAccessKey": "', some(40), "AWS secret key"),
+        ('"postgres://me:', some(12), "password"),
+    ],
+)
+def test_code_that_holds_a_secret_within_json(before: str, secret: str, name: str) -> None:
+    after = '@host"' if name == "password" else '"}'
+    for each in (json.dumps, lambda text: json.dumps(json.dumps(text)), lambda text: text.replace("/", "\\/")):
+        assert redact(each(before + secret + after)) == each(f"{before}[redacted: {name}]{after}")
+
+
 def test_of_an_address_a_setting_and_a_header_only_the_secret_goes() -> None:
     password, secret, token = some(12), some(40, ALNUM + "/+"), some(40)
     assert redact(f"postgres://app:{password}@db.test/x") == "postgres://app:[redacted: password]@db.test/x"

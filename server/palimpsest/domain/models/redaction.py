@@ -32,9 +32,13 @@ class _Rule:
     """The match is replaced, except for the group `keep` at its start."""
 
 
+_BEFORE: Final = r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[nrt]))"
+"""In front of a key that is on its own; what ends a line in JSON ends with a letter."""
+
+
 def _key(name: str, words: str, form: str) -> _Rule:
     """The rule for a key that is on its own: not inside a longer word, an id, a path or base64."""
-    found = re.compile(rf"(?<![A-Za-z0-9+/_-])(?P<keep>)(?:{form})(?![A-Za-z0-9+/_-])")
+    found = re.compile(rf"{_BEFORE}(?P<keep>)(?:{form})(?![A-Za-z0-9+/_-])")
     return _Rule(name, tuple(words.split()), found)
 
 
@@ -45,10 +49,10 @@ _RULES: Final = (
         "private key",
         ("PRIVATE KEY",),
         re.compile(
-            r"(?P<keep>)-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\s)*+"
-            r"(?:[A-Za-z-]{1,30}: [^\n\\]{0,200}(?:\\[nr]|\s)++){0,4}"
-            r"(?:[A-Za-z0-9+/=]{16,}+(?:\\[nr]|[\s\"',])*+)++"
-            r"(?:[A-Za-z0-9+/=]{0,15}(?:\\[nr]|\s)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|"
+            r"(?P<keep>)-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\{1,8}[nr]|\s)*+"
+            r"(?:[A-Za-z-]{1,30}: [^\n\\]{0,200}(?:\\{1,8}[nr]|\s)++){0,4}"
+            r"(?:[A-Za-z0-9+/=]{16,}+(?:\\{1,8}[nr]|[\s\"',])*+)++"
+            r"(?:[A-Za-z0-9+/=]{0,15}(?:\\{1,8}[nr]|\s)*+(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|"
             r"(?:-{1,4}|-----(?:E(?:ND?)?|END [A-Z0-9 ]{0,45}-{0,4})?)?\Z))?"  # the text may still grow
         ),
     ),
@@ -65,7 +69,8 @@ _RULES: Final = (
         "AWS secret key",
         ("secret_access_key", "SECRET_ACCESS_KEY", "SecretAccessKey"),
         re.compile(
-            r"(?P<keep>(?:secret_access_key|SECRET_ACCESS_KEY|SecretAccessKey)[\"']?\s{0,9}[=:]\s{0,9}[\"']?)"
+            r"(?P<keep>(?:secret_access_key|SECRET_ACCESS_KEY|SecretAccessKey)"
+            r"\\{0,8}[\"']?\s{0,9}[=:]\s{0,9}\\{0,8}[\"']?)"
             r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"
         ),
     ),
@@ -78,9 +83,9 @@ _RULES: Final = (
     _key("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
     _Rule(
         "password",
-        ("://",),
+        ("://", ":\\/\\/"),
         re.compile(
-            r"(?P<keep>://[^\s/:@\"'<>`\\]{0,100}:)"
+            r"(?P<keep>:(?:\\?/){2}[^\s/:@\"'<>`\\]{0,100}:)"
             + _NO_EXAMPLE
             + r"[^\s/:@\"'<>`\\{}$%\[\]()]{4,200}(?=@[A-Za-z0-9\[])"
         ),
@@ -89,15 +94,16 @@ _RULES: Final = (
         "authorization",
         ("uthorization", "UTHORIZATION"),
         re.compile(
-            r"(?P<keep>(?i:authorization[\"']?\s{0,9}[:=,]\s{0,9}[\"']?(?:bearer|basic|token)\s{1,9}))"
+            r"(?P<keep>(?i:authorization\\{0,8}[\"']?\s{0,9}[:=,]\s{0,9}\\{0,8}[\"']?(?:bearer|basic|token)\s{1,9}))"
             r"[A-Za-z0-9._~+/=-]{20,4000}"
         ),
     ),
 )
 _HALF: Final = re.compile(
-    r"(?<![A-Za-z0-9+/_-])(?:sk-|AIza|GOCSPX-|gh[pousr]_|github_pat_|glpat-|A(?:KI|SI)A|xox[abeoprs]-|xapp-|[rs]k_live_|"
+    _BEFORE + r"(?:sk-|AIza|GOCSPX-|gh[pousr]_|github_pat_|glpat-|A(?:KI|SI)A|xox[abeoprs]-|xapp-|[rs]k_live_|"
     r"npm_|pypi-AgE|hf_|SG\.)[A-Za-z0-9_.+/-]{8,1000}\Z"
-    r"|(?:(?<=secret_access_key)|(?<=SECRET_ACCESS_KEY)|(?<=SecretAccessKey))[\"']?\s{0,9}[=:]\s{0,9}[\"']?"
+    r"|(?:(?<=secret_access_key)|(?<=SECRET_ACCESS_KEY)|(?<=SecretAccessKey))"
+    r"\\{0,8}[\"']?\s{0,9}[=:]\s{0,9}\\{0,8}[\"']?"
     r"[A-Za-z0-9/+]{8,40}\Z"
 )
 """A key whose end is missing, long enough to be of use to somebody."""

@@ -66,6 +66,8 @@ class Cleaner:
 
 
 def _spellings(place: str) -> list[str]:
-    """The path as it is written with slashes, with backslashes, and with those in JSON."""
+    """The path as it is written with slashes, also as JSON may escape them, and on Windows with backslashes, and with
+    those in JSON."""
     windows = place.replace("/", "\\")
-    return list(dict.fromkeys([place, windows, windows.replace("\\", "\\\\")])) if ":" in place else [place]
+    found = [place, place.replace("/", "\\/")]
+    return list(dict.fromkeys([*found, windows, windows.replace("\\", "\\\\")])) if ":" in place else found

@@ -73,6 +73,8 @@ class Sharing:
     _store_id: str = ""
     closing: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
     """What turns that have ended still have to push."""
+    _reconciling: dict[ConversationId, asyncio.Event] = field(default_factory=dict)
+    """What is being brought into step; each is set at the end of that."""
     _in_step: dict[ConversationId, tuple[object, ...]] = field(default_factory=dict)
     """The stamps (`outgoing.stamp`) at which nothing was left to push."""
 
@@ -224,14 +226,30 @@ class Sharing:
 
     async def reconcile(self, conversation_id: ConversationId) -> bool:
         """Takes in what there is, and pushes what is left: after sharing, and after the hub was away. False when
-        somebody writes now, here or elsewhere: then later."""
-        with contextlib.suppress(ConversationBusy):
-            await self.pull(conversation_id)
-            async with self.taken(conversation_id, PUSH) as taken:
-                with told():
-                    await self._push(taken)
-            return True
-        return False
+        somebody writes now, here or elsewhere: then later. Whoever wants to write here meanwhile waits for it."""
+        await self._reconciled(conversation_id)
+        over = self._reconciling[conversation_id] = asyncio.Event()
+        try:
+            with contextlib.suppress(ConversationBusy):
+                await self.pull(conversation_id)
+                if (taken := await self._take(conversation_id, PUSH)) is not None:
+                    await self._push_and_give_back(taken)
+                return True
+            return False
+        finally:
+            del self._reconciling[conversation_id]
+            over.set()
+
+    async def _push_and_give_back(self, taken: Taken) -> None:
+        try:
+            with told():
+                await self._push(taken)
+        finally:
+            await self._give_back(taken.mine, taken.theirs)
+
+    async def _reconciled(self, conversation_id: ConversationId) -> None:
+        while (over := self._reconciling.get(conversation_id)) is not None:
+            await over.wait()
 
     # Writing
 
@@ -242,6 +260,10 @@ class Sharing:
 
         Raises ConversationBusy, HubIsAway, HubFailed.
         """
+        await self._reconciled(conversation_id)
+        return await self._take(conversation_id, holder)
+
+    async def _take(self, conversation_id: ConversationId, holder: str) -> Taken | None:
         if (closing := self.closing.get(conversation_id)) is not None:
             await asyncio.wait([closing])
         for _ in range(_TRIES):
