@@ -26,6 +26,8 @@ SETTLE_S: Final = 60.0
 WORD: Final = re.compile(r"\b[qw]\d{6}\b")
 """Of a question or of an answer."""
 _CONTESTED: Final = Fault(hub_lease_s=1)
+_NEIGHBOR: Final = "neighbor "
+"""How the tokens begin of turns of other servers on the same store."""
 
 
 class Model(FakeProvider):
@@ -70,9 +72,11 @@ class _Answers(list[Any]):
 
 @dataclass
 class Machine:
-    """A member's machine: its folder, its server when one runs, and what its editor was shown."""
+    """A member's machine with one editor: its folder, the editor's server when one runs, and what the editor was
+    shown. Machines with one `place` are editors of the same folder, with servers on the same store."""
 
     name: str
+    member: str
     place: Place
     variables: dict[str, str]
     way: Relay
@@ -80,10 +84,14 @@ class Machine:
     shown: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     followed: set[str] = field(default_factory=set)
-    """What the editor was shown of turns of the other machine."""
+    """What the editor was shown of turns of others."""
+    n_watched: int = 0
+    """The turns of other servers on the same store that the editor attached to."""
     server: Server | None = None
-    _token: str = ""
-    """Of the turn that runs."""
+    speaks: bool = True
+    """Whether it asks another question after the one that runs."""
+    asks: str = ""
+    """The word of the question whose turn runs; it is also the id of the request."""
     _stack: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
     async def start(self, lab: Lab) -> None:
@@ -91,9 +99,12 @@ class Machine:
         await self.client.result("palimpsest/conversation/list", {})
         self._stack.callback(asyncio.create_task(self._watch(self.client)).cancel)
 
-    async def look_at(self, at: str) -> None:
-        """The editor shows the conversation from now on."""
+    async def look_at(self, at: str, *, has_neighbor: bool = False) -> None:
+        """The editor shows the conversation from now on. `has_neighbor`: and the turns of other servers on its
+        store."""
         await self.client.result("palimpsest/conversation/read", {"conversationId": at, "limit": 10})
+        if has_neighbor:
+            self._stack.callback(asyncio.create_task(self._watch_neighbors(self.client, at)).cancel)
 
     async def _watch(self, client: RawClient) -> None:
         """Attaches to each turn of the other machine that shows something."""
@@ -102,22 +113,41 @@ class Machine:
             if turn_id := writer.get("turnId"):
                 client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": turn_id})
 
+    async def _watch_neighbors(self, client: RawClient, at: str) -> None:
+        """Attaches to each turn of another server on the same store."""
+        seen: set[str] = set()
+        while True:
+            await client.notification("palimpsest/didChangeConversation", math.inf)
+            read = await client.result("palimpsest/conversation/read", {"conversationId": at, "limit": 1})
+            turn_id = read.get("running", {}).get("turnId")
+            own = {each["value"].get("turnId") for each in client.received("$/progress")}
+            if turn_id is not None and turn_id not in own | seen:
+                seen.add(turn_id)
+                self.n_watched += 1
+                token = f"{_NEIGHBOR}{turn_id}"
+                client.start_request("palimpsest/turn/attach", {"turnId": turn_id, "partialResultToken": token})
+
     async def kill(self) -> None:
         """Ends the server by SIGKILL and reads what it had sent."""
         assert self.server is not None
         server, self.server = self.server, None  # nothing more is asked
         server.kill()
         code = await server.ended()
-        self._note_followed(server.editor.client)
+        self.note_followed(server.editor.client)
         await self._stack.aclose()
         require(code == -signal.SIGKILL, f"the server of {self.name} ended by itself: {code}")
 
-    def _note_followed(self, client: RawClient) -> None:
+    def note_followed(self, client: RawClient) -> None:
+        """What an editor was shown of turns of another server on its store has to be there as its own has."""
         texts: dict[str, str] = {}
         for each in client.received("$/progress"):
             if not WORD.fullmatch(each["token"]) and each["value"]["type"] == "text":
                 texts[each["token"]] = texts.get(each["token"], "") + each["value"]["text"]
-        self.followed |= {word for text in texts.values() for word in WORD.findall(text)}
+        for token, text in texts.items():
+            if token.startswith(_NEIGHBOR):
+                self.shown |= _whole_words(text)
+            else:
+                self.followed |= set(WORD.findall(text))
 
     @property
     def client(self) -> RawClient:
@@ -132,14 +162,14 @@ class Machine:
         """One turn; what was shown of it, also when the server ends in the middle."""
         client = self.client
         params = {"requestId": word, "text": f"Question {word} ?", "conversationId": at, "partialResultToken": word}
-        error, has_ended, self._token = None, False, word
+        error, has_ended, self.asks = None, False, word
         with contextlib.suppress(EOFError):
             error = (await client.request("palimpsest/chat", params, timeout_s=SETTLE_S)).get("error")
             has_ended = True
         values = [each["value"] for each in client.received("$/progress") if each["token"] == word]
         text = "".join(each.get("text", "") for each in values if each["type"] == "text")
-        self._token = ""
-        self.shown |= set(WORD.findall(text[: text.rfind(" ") + 1]))
+        self.asks = ""
+        self.shown |= _whole_words(text)
         if values:
             self.shown.add(word)
         elif error is not None:
@@ -152,10 +182,15 @@ class Machine:
     def is_shown_something(self) -> bool:
         """Whether a turn runs of which the editor has seen a piece."""
         return self.server is not None and any(
-            each["token"] == self._token for each in self.client.received("$/progress")[-1:]
+            each["token"] == self.asks for each in self.client.received("$/progress")[-1:]
         )
 
     def read(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
         """From the store's file, past the product."""
         with contextlib.closing(sqlite3.connect(f"file:{self.place.database}?mode=ro", uri=True, timeout=10)) as file:
             return file.execute(query, arguments).fetchall()
+
+
+def _whole_words(text: str) -> set[str]:
+    """Of a text that may end in the middle of one."""
+    return set(WORD.findall(text[: text.rfind(" ") + 1]))
