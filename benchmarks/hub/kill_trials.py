@@ -52,6 +52,7 @@ from tests.faults import lab as servers
 from tests.faults.checks import Broken, require
 from tests.hub import lab as hubs
 from tests.hub.postgres import running
+from tests.lsp.rawlsp import REPOSITORY
 
 from palimpsest.services.maintenance.health import examine
 from palimpsest.storage.maintenance.health import Verdict
@@ -78,20 +79,22 @@ class Trials:
     """The address of its superuser."""
     model: Model
     seed: int
+    place: Path | None
+    """The folder of the stores; None for the usual one of what is temporary."""
     counts: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(cls, seed: int) -> AsyncIterator[Self]:
+    async def opened(cls, seed: int, product: Path, place: Path | None) -> AsyncIterator[Self]:
         with running(max_connections="40") as postgres:
             admin = hubs.new_hub(postgres)
             gate = administration.make_login(admin, "gate", None)
-            async with servers.Lab.opened() as lab, Model() as model:
-                yield cls(lab, admin, gate, postgres, model, seed)
+            async with servers.Lab.opened(product=product) as lab, Model() as model:
+                yield cls(lab, admin, gate, postgres, model, seed, place)
 
     async def run_set(self, first: int, after: int) -> None:
         """The trials [first, after), on two new stores. Raises Broken with what did not hold, and keeps the stores."""
-        root = Path(tempfile.mkdtemp(prefix="kill-trials-"))
+        root = Path(tempfile.mkdtemp(prefix="kill-trials-", dir=self.place))
         trial, layout = first, layout_of(first // TRIALS_A_SET)
         async with contextlib.AsyncExitStack() as stack:
             machines = await self._machines(layout, root, stack)
@@ -290,10 +293,17 @@ def _one_of_each_store(machines: Mapping[str, Machine]) -> list[Machine]:
     return list({machine.member: machine for machine in machines.values()}.values())
 
 
-async def run(n_trials: int, seed: int, first: int = 0) -> int:
-    """Returns how many sets of trials failed."""
+async def run(
+    n_trials: int,
+    seed: int,
+    first: int = 0,
+    product: Path = REPOSITORY / "server",
+    place: Path | None = None,
+) -> int:
+    """Returns how many sets of trials failed. `product`: the folder of the package that is tried. `place`: as of
+    `Trials`."""
     began, n_failed = time.monotonic(), 0
-    async with Trials.opened(seed) as trials:
+    async with Trials.opened(seed, product, place) as trials:
         for start in range(first, first + n_trials, TRIALS_A_SET):
             after = min(start + TRIALS_A_SET, first + n_trials)
             try:

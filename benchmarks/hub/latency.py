@@ -12,6 +12,7 @@ over another that was woken; by plain psycopg, the same way, between the runs.
 
 Beside it: how many round trips, and how long, it takes to begin a turn (target: at most two); and how long a delta
 takes to A's own screen, durable in its store, against a server without any hub in the same turns (target: no longer).
+At the end of each way an answer loses the hub as soon as it has begun.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Way:
     at: str = ""
     client: Client | None = None
     here_ms: list[float] = field(default_factory=list)
+    away_ms: list[float] = field(default_factory=list)
+    """As `here_ms`, of an answer that has lost the hub."""
     there_ms: list[float] = field(default_factory=list)
     least_ms: list[float] = field(default_factory=list)
     """Of the reference."""
@@ -144,14 +147,22 @@ class Answer:
     """Until it had begun."""
 
 
-async def ask(client: Client, at: str, n_deltas: int, service: Service, count: Callable[[], int] = lambda: 0) -> Answer:
-    """`count`: the round trips to the hub so far."""
+async def ask(
+    client: Client,
+    at: str,
+    n_deltas: int,
+    service: Service,
+    count: Callable[[], int] = lambda: 0,
+    begun: Callable[[], None] = lambda: None,
+) -> Answer:
+    """`count`: the round trips to the hub so far. `begun` is called when the turn has begun."""
     service.n_deltas, service.pause_s = n_deltas, PAUSE_S
     answer, asked, n_before = Answer(), time.perf_counter_ns(), count()
 
     def take(value: dict[str, Any]) -> None:
         if value["type"] == "turn":
             answer.begun_ms, answer.n_round_trips = (time.perf_counter_ns() - asked) / 1e6, count() - n_before
+            begun()
         answer.arrivals.take(value)
 
     client.progress = take
@@ -167,6 +178,13 @@ async def measure(way: Way, n_deltas: int, service: Service) -> None:
     way.here_ms += answer.arrivals.latencies_ms
     way.begun_ms.append(answer.begun_ms)
     way.n_round_trips.append(answer.n_round_trips)
+
+
+async def measure_away(way: Way, n_deltas: int, service: Service) -> None:
+    """The last of the way, because the hub stays away."""
+    assert way.client is not None
+    await asyncio.sleep(1)
+    way.away_ms = (await ask(way.client, way.at, n_deltas, service, begun=way.relay.cut)).arrivals.latencies_ms
 
 
 async def measure_reference(way: Way, n: int) -> None:
@@ -203,6 +221,9 @@ async def run(n_deltas: int, n_runs: int) -> None:
                 for way in found:
                     await measure(way, n_deltas, service)
                     await measure_reference(way, n_deltas // 4)
+            for way in found:
+                alone_ms += (await ask(alone, made["conversationId"], n_deltas, service)).arrivals.latencies_ms
+                await measure_away(way, n_deltas, service)
         report(found, alone_ms, n_deltas, n_runs)
 
 
@@ -218,8 +239,9 @@ def report(found: list[Way], alone_ms: list[float], n_deltas: int, n_runs: int) 
         print(f"    the least PostgreSQL needs  {spread(way.least_ms)}")
         trips = sorted(way.n_round_trips)
         print(f"    a turn begins after         {spread(way.begun_ms)}, meanwhile round trips: {trips}")
-        ratio = statistics.median(way.here_ms) / statistics.median(alone_ms)
-        print(f"    model of A to screen of A   {spread(way.here_ms)}, {ratio:.2f} of that without a hub")
+        for what, here_ms in (("", way.here_ms), (", the hub lost", way.away_ms)):
+            ratio = statistics.median(here_ms) / statistics.median(alone_ms)
+            print(f"    model of A to screen of A   {spread(here_ms)}, {ratio:.2f} of that without a hub{what}")
     print(f"  without a hub: model of A to screen of A {spread(alone_ms)}")
 
 

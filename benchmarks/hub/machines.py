@@ -26,6 +26,9 @@ SETTLE_S: Final = 60.0
 WORD: Final = re.compile(r"\b[qw]\d{6}\b")
 """Of a question or of an answer."""
 _CONTESTED: Final = Fault(hub_lease_s=1)
+_ASKED_HERE: Final = "SELECT 1 FROM turn WHERE id = ? AND request_id <> id"
+"""Whether a turn was asked for by an editor of this store, which makes an id for each request; a turn that the hub has
+brought has none."""
 _NEIGHBOR: Final = "neighbor "
 """How the tokens begin of turns of other servers on the same store."""
 
@@ -121,7 +124,7 @@ class Machine:
             read = await client.result("palimpsest/conversation/read", {"conversationId": at, "limit": 1})
             turn_id = read.get("running", {}).get("turnId")
             own = {each["value"].get("turnId") for each in client.received("$/progress")}
-            if turn_id is not None and turn_id not in own | seen:
+            if turn_id is not None and turn_id not in own | seen and self.read(_ASKED_HERE, turn_id):
                 seen.add(turn_id)
                 self.n_watched += 1
                 token = f"{_NEIGHBOR}{turn_id}"

@@ -19,7 +19,7 @@ from typing import Self
 
 from tests.faults.script import README, Script
 from tests.faults.serve import Fault
-from tests.lsp.rawlsp import RawClient, Request, environment
+from tests.lsp.rawlsp import REPOSITORY, RawClient, Request, environment
 from tests.lsp.real_server import Editor, home, on_fake
 
 TURN_S = 60.0
@@ -77,19 +77,22 @@ class Lab:
 
     directory: Path
     provider_url: str
+    _product: Path
     _forks: str
     _n_places: int = 0
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(cls, pause_ms: float = 3) -> AsyncIterator[Self]:
+    async def opened(cls, pause_ms: float = 3, product: Path = REPOSITORY / "server") -> AsyncIterator[Self]:
+        """`product`: the folder of the package that is tried."""
         directory = Path(tempfile.mkdtemp(prefix="faults-"))
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
-            url = await _helper(stack, "tests.faults.provider", str(pause_ms))
+            url = await _helper(stack, product, "tests.faults.provider", str(pause_ms))
             forks = str(directory / "forks")
-            await _helper(stack, "tests.faults.warm", forks, str(directory / "cache" / "palimpsest" / "vocabularies"))
-            yield cls(directory, url, forks)
+            vocabularies = directory / "cache" / "palimpsest" / "vocabularies"
+            await _helper(stack, product, "tests.faults.warm", forks, str(vocabularies))
+            yield cls(directory, url, product, forks)
 
     def place(self, root: Path | None = None) -> Place:
         """A folder nobody has opened yet; what servers keep of it lies below `root` or the lab's own directory."""
@@ -114,7 +117,7 @@ class Lab:
         """A server that is initialized, unless the fault killed it before, with more variables. Killed with the
         block."""
         variables = home(place.home, **on_fake(self.provider_url) | more) | fault.environment()
-        variables |= {"XDG_CACHE_HOME": str(self.directory / "cache")}
+        variables |= {"XDG_CACHE_HOME": str(self.directory / "cache"), "PYTHONPATH": _path(self._product)}
         server = await self._fork(environment(**variables), self.directory / "stderr")
         try:
             folders = [{"uri": place.folder.as_uri(), "name": place.folder.name}]
@@ -164,13 +167,13 @@ class _Input(asyncio.StreamWriter):
         return
 
 
-async def _helper(stack: contextlib.AsyncExitStack, module: str, *arguments: str) -> str:
+async def _helper(stack: contextlib.AsyncExitStack, product: Path, module: str, *arguments: str) -> str:
     """A process of ours that ends when its stdin does; the line it prints when it is ready."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", module, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env=environment(PYTHONPATH=os.pathsep.join(_paths())),
+        env=environment(PYTHONPATH=_path(product)),
     )
 
     async def end() -> None:
@@ -183,6 +186,5 @@ async def _helper(stack: contextlib.AsyncExitStack, module: str, *arguments: str
     return (await asyncio.wait_for(process.stdout.readline(), TURN_S)).decode().strip()
 
 
-def _paths() -> list[str]:
-    repository = Path(__file__).resolve().parents[2]
-    return [str(repository / "server"), str(repository / "clients"), str(repository)]
+def _path(product: Path) -> str:
+    return os.pathsep.join(map(str, (product, REPOSITORY / "clients", REPOSITORY)))

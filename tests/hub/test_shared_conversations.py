@@ -20,6 +20,7 @@ from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.following import Following
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
+from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sharing import outgoing, shared
 from palimpsest_hub.errors import HubUnreachable
@@ -122,6 +123,32 @@ async def test_a_turn_that_loses_the_hub_goes_on_and_is_pushed_later(machines: l
     ann.sharing.hub.push = push  # type: ignore[method-assign]
     await assert_same(machines, at)
     assert (await machines[1].texts())[-1] == "Here I am."
+
+
+async def test_the_store_is_free_for_the_next_writer_before_the_hub_has_answered(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+    await ann.settle()
+    is_asked = asyncio.Event()
+
+    async def no_answer(*_: object) -> None:
+        is_asked.set()
+        await asyncio.Future()
+
+    async def write() -> None:
+        async with ann.sharing.taken(at, "a test"):
+            ann.sharing.hub.release = no_answer  # type: ignore[method-assign, assignment]
+
+    writing = asyncio.create_task(write())
+    await asyncio.wait_for(is_asked.wait(), WAIT_S)
+    lease = await ann.sharing.take_here(at, "another")  # raises ConversationBusy while the first has it
+    await ann.bench.store.run(leases.release, lease)
+    writing.cancel()  # its request was cancelled once more
+    await asyncio.wait([writing])
+    lease = await ann.sharing.take_here(at, "a third")
+    await ann.bench.store.run(leases.release, lease)
 
 
 async def test_what_two_wrote_at_once_is_all_kept_and_the_later_moves_apart(

@@ -217,6 +217,35 @@ async def test_a_fork_of_messages_that_move_moves_with_them(stores: list[Store])
     await assert_sound(stores[1])
 
 
+async def test_forks_follow_the_messages_that_they_begin_with(stores: list[Store]) -> None:
+    """One that begins with what moves, and one of that; not one that begins before, also right before."""
+    log, before, inner = Log(), ConversationId("b" * 32), ConversationId("d" * 32)
+    await attach(stores[0], log, makes=True)
+    await stores[0].run(say, stores[0], "one")
+    await sync(stores[0], log, "ann")
+    await attach(stores[1], log, makes=False)
+    await stores[0].run(say, stores[0], "two")
+    await stores[1].run(say, stores[1], "three")
+
+    def fork() -> None:
+        for made, parent, at in ((before, C, 2), (F, C, 3), (inner, F, 4)):
+            conversations.fork(made, conversations.get(parent), MessageId(at), "a fork", NOW)
+            message_log.append(made, [user_message(f"in {made[0]}")], NOW)
+
+    await stores[1].run(fork)
+    await sync(stores[0], log, "ann")
+    (moved,) = await sync(stores[1], log, "bob")
+    parents = [(await stores[1].read(conversations.get, each)).parent for each in (before, F, inner)]
+    assert parents == [C, moved, F]
+    read = [[m.content.text for m in await stores[1].read(message_log.read, each, 0)] for each in (before, F, inner)]
+    assert read == [
+        ["one?", "one!", "in b"],
+        ["one?", "one!", "three?", "in f"],
+        ["one?", "one!", "three?", "in f", "in d"],
+    ]
+    await assert_sound(stores[1])
+
+
 async def test_taking_the_same_in_again_changes_nothing(stores: list[Store]) -> None:
     log = Log()
     await attach(stores[0], log, makes=True)
