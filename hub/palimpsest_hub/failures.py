@@ -15,7 +15,11 @@ _REFUSED: Final = "HB001"
 _READ_ONLY: Final = "25006"
 _FULL: Final = ("53100", "54000")
 _CLASSES: Final[Mapping[str, tuple[str, str]]] = {
-    "28": ("login", "The hub does not take this login or its password."),
+    "28": (
+        "login",
+        "The hub does not take this login or its password. Passwords come from ~/.pgpass, or from the file that the "
+        "variable PGPASSFILE names; only you may be able to read it.",
+    ),
     "3D": ("address", "There is no database of this name at the hub's address."),
     "3F": ("schema", "There is no hub in this database. Its administrator makes one with `palimpsest hub setup`."),
     "42": (
@@ -55,17 +59,23 @@ def connecting_failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
         return HubRefused("address", "On Windows no hub can be used yet.")
     if "certificate" in message or "does not support SSL" in message:
         return HubRefused("tls", "The hub's certificate is not one that this machine trusts for its name.")
-    if "authentication failed" in message or "no password supplied" in message or "not permitted to log in" in message:
+    if _is_login_refused(message):
         return HubRefused(*_CLASSES["28"])
     if "does not exist" in message and "database" in message:
         return HubRefused(*_CLASSES["3D"])
     return failure_of(error)
 
 
+def _is_login_refused(message: str) -> bool:
+    return any(each in message for each in ("authentication failed", "no password supplied", "not permitted to log in"))
+
+
 def administrators_failure(error: psycopg.Error) -> HubRefused | HubUnreachable:
     """For an administrator, who may read what PostgreSQL says."""
     if error.sqlstate == _REFUSED or (error.sqlstate is None and not str(error)):
         return failure_of(error)
+    if error.sqlstate is None and _is_login_refused(str(error)):
+        return HubRefused(*_CLASSES["28"])
     said = error.diag.message_primary or (str(error).strip().splitlines() or [type(error).__name__])[-1]
     sentence = f"PostgreSQL says: {said.strip()}"
     is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None

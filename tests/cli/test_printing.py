@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,12 @@ def test_nothing_else_writes_to_a_terminal() -> None:
                 if isinstance(inner, ast.Attribute) and inner.attr in ("stdout", "stderr"):
                     found.add(name)
     assert found == set()
+
+
+def test_a_command_whose_reader_has_left_ends_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as stdout:
+        command = [sys.executable, "-P", "-m", "palimpsest", "models", "--json"]
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")

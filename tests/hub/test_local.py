@@ -66,6 +66,8 @@ async def test_it_is_made_started_reached_and_stopped(
             me = await hub.me()
         assert local.stop()
         assert not local.stop()
+        assert main([*command, "doctor"]) == 1
+        assert "`palimpsest hub local start` starts it" in capsys.readouterr().err
         assert local.start()
         async with Hub(local.address, token=local.token_file.read_text().strip()) as hub:
             assert await hub.me() == me

@@ -261,9 +261,15 @@ async def test_sharing_and_its_end_by_slash_commands(checkout: Open) -> None:
     assert all(ann.team.full_name(name) in planned for name in ("ann", "bob", "rita"))
     assert "1 fact of example.org/birds/heron" in planned
     assert "1 pinned" in planned
+    (await ann.shared()).is_on = False
+    assert "set `hub.facts = true`" in await ann.type("/share facts")
+    with pytest.raises(InvalidRequest, match=r"config\.toml"):
+        await ann.type("/share facts yes")
+    (await ann.shared()).is_on = True
     with pytest.raises(InvalidRequest, match="not shared"):
         await ann.type("/unshare facts")
     assert "can read 1 fact of this folder" in await ann.type("/share facts yes")
+    assert "The facts of this folder are shared" in await ann.type("/share facts")
     git(bob.top, "remote", "remove", "origin")
     asked = await bob.type("/share facts")
     (repository,) = (await bob.plan()).alike

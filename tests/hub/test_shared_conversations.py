@@ -18,6 +18,7 @@ from palimpsest.domain.sharing.log import EntryKind, NewEntry
 from palimpsest.services.events import MovedApart
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.following import Following
+from palimpsest.services.sharing.readers import readers_of
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.storage import leases
@@ -40,6 +41,21 @@ async def test_each_goes_on_where_the_other_stopped(machines: list[Machine], tea
     await assert_same(machines, at)
     authors = await ann.bench.store.read(shared.authors, at, 0, 9)
     assert authors[MessageId(2)] == team.ids["bob"]
+
+
+async def test_what_is_shared_as_another_member_says_so_whatever_is_asked(
+    machines: list[Machine], team: TestTeam
+) -> None:
+    ann, _ = machines
+    at = await share(machines, team)
+    ann.sharing.hub = team.hub("bob")
+    for ask in (
+        lambda: readers_of(ann.sharing, at),
+        lambda: publication.unshare(ann.sharing, at),
+        lambda: publication.share(ann.sharing, at, team.id),
+    ):
+        with pytest.raises(HubFailed, match=r"another hub than the one of `hub\.url`, or as another member"):
+            await ask()
 
 
 async def test_while_one_writes_the_other_is_told_who_writes(machines: list[Machine], team: TestTeam) -> None:

@@ -169,7 +169,11 @@ class Server:
     def on_turn_attach(self, request: Json, params: Json) -> None:
         self.delta(params["partialResultToken"], type="text", text=f"the rest of {params['turnId']}")
         if self.options.slow:
-            cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
+            ends = ("palimpsest/turn/cancel", "$/cancelRequest")
+            cancel = self.await_message(lambda message: message.get("method") in ends)
+            if "id" not in cancel:
+                self.fail(request, -32800, "Nobody follows the turn.", None)
+                return
             self.reply(cancel, {"status": "cancelled"})
         self.end_turn(request, "conversation-1", "cancelled" if self.options.slow else "committed")
 

@@ -421,6 +421,18 @@ def test_the_answer_of_a_colleague_is_shown_when_nothing_else_is(chats: Chats) -
     assert [each["turnId"] for each in chats.received("palimpsest/turn/attach")] == ["turn-of-ann"]
 
 
+def test_the_answer_of_a_colleague_goes_on_when_it_is_looked_at_no_longer(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1", "--slow") as terminal:
+        terminal.expect_prompt()
+        terminal.type("shared" + ENTER)
+        terminal.expect("the rest of turn-of-ann")
+        terminal.type(CTRL_C)
+        terminal.expect("The answer goes on")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+    assert chats.received("palimpsest/turn/cancel") == []
+
+
 def test_what_cannot_be_said_now_can_be_said_in_a_fork(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()

@@ -224,7 +224,10 @@ class Composer:
 
         async def identify_repository() -> RepositoryIdentity | None:
             if not folder.trust.is_trusted:
-                raise InvalidRequest("Trust this folder first: a repository decides which programs git runs.")
+                raise InvalidRequest(
+                    "Trust this folder first (`palimpsest trust`, or your editor's own trust) and open it again: git "
+                    "is asked which repository it is of, and a repository can name programs that git runs."
+                )
             return await asyncio.to_thread(identify, folder.root, self.environ)
 
         cleaner = Cleaner(folder.root.as_posix(), Path.home().as_posix())

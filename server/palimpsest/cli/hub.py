@@ -177,10 +177,13 @@ def _local(arguments: argparse.Namespace) -> int:
 
 
 def _how_to_reach(hub: LocalHub) -> list[str]:
+    from palimpsest_hub.local import DATABASE, LOGIN
+
     return [
-        f'Here:      set hub.url to "{hub.address}".',
-        f"Elsewhere: let SSH carry {hub.socket}, and copy {hub.passfile}.",
-        f"A token, for a login that is shared, is in {hub.token_file}.",
+        "On this machine, set hub.url to `local`.",
+        f"On another machine of yours, copy {hub.passfile} to ~/.hub/passfile, have SSH carry the socket, and set "
+        f'hub.url to "host=/home/you/.hub dbname={DATABASE} user={LOGIN} passfile=/home/you/.hub/passfile":',
+        f"    ssh -fN -o StreamLocalBindUnlink=yes -L /home/you/.hub/{hub.socket.name}:{hub.socket} REMOTE",
     ]
 
 
@@ -202,4 +205,6 @@ def _admin_address(arguments: argparse.Namespace) -> str:
             f"Name the hub's database with --address or {_ADDRESS}, such as "
             "postgresql://owner@hub.example.org/hub; `palimpsest hub local start` makes a hub of your own."
         )
+    if not local.is_running():
+        raise InvalidRequest("Your own hub is stopped. `palimpsest hub local start` starts it.")
     return local.admin_address

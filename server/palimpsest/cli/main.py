@@ -66,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = parser_for(words).parse_args(words)
         code: int = arguments.run(arguments)
+        if not sys.stdout.closed:
+            sys.stdout.flush()  # here, where a reader who has left is no trouble
     except PalimpsestError as error:
         return _fail(str(error))
     except BrokenPipeError:  # the reader of stdout has left; at exit the interpreter would complain about the rest

@@ -156,8 +156,8 @@ class SharedIsAway(HubIsAway):
 
     def __init__(self) -> None:
         super().__init__(
-            "The hub does not answer, so nothing can be shared, and no shared conversation continued, now. What is "
-            "shared stays readable here. Go on in a fork of it, or try again later."
+            "The hub does not answer. What is shared stays readable here, but nobody can write it before the hub is "
+            "back. Go on in a fork, or try again later."
         )
 
 

@@ -93,7 +93,7 @@ class Conversation:
             self._waiting.appendleft(question)
         while not self._commands.wants_to_quit:
             if not self._waiting and (turn_id := self._others.take_turn()) is not None:
-                await self._perform(self._others.show(turn_id))
+                await self._perform(self._others.show(turn_id), stopped=texts.NOT_SHOWN)
                 continue
             if not self._waiting:
                 self._is_busy = False
@@ -236,8 +236,11 @@ class Conversation:
             self._stop()
             self._stop()
 
-    async def _perform(self, work: Coroutine[None, None, None], turn: Turn | None = None) -> None:
-        """Do something that can be stopped. The first stop asks a turn to end; otherwise, it stops waiting."""
+    async def _perform(
+        self, work: Coroutine[None, None, None], turn: Turn | None = None, stopped: str = texts.STOPPED
+    ) -> None:
+        """Do something that can be stopped. The first stop asks a turn to end; otherwise, it stops waiting, and says
+        `stopped`."""
         task = asyncio.create_task(work)
         stops: list[asyncio.Task[None]] = []
         is_abandoned = False
@@ -260,7 +263,7 @@ class Conversation:
         except asyncio.CancelledError:
             if not is_abandoned:
                 raise
-            self._view.note(texts.STOPPED if turn is None else texts.NOT_WAITING)
+            self._view.note(stopped if turn is None else texts.NOT_WAITING)
         except ServerGone:
             raise
         except RequestFailed as error:

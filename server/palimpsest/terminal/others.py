@@ -12,6 +12,7 @@ from palimpsest.terminal.render import View, ending, one_line
 from palimpsest.terminal.session import Session, follow
 from palimpsest.wire.areas.conversations import WriterInfo
 from palimpsest.wire.areas.sharing import MovedApartParams, PresenceChangedParams
+from palimpsest.wire.areas.turns import TurnStatus
 
 
 class Others:
@@ -66,5 +67,7 @@ class Others:
         if asked is not None and asked.turn_id == turn_id:
             self._view.say(texts.asked_by(one_line(asked.author or texts.SOMEBODY), one_line(asked.text)))
         result = await follow(self._view, self._session.attach(turn_id))
-        if (sentence := ending(result)) is not None:
+        if result.status is not TurnStatus.COMMITTED:
+            self._view.note(texts.BROKE_OFF)
+        elif (sentence := ending(result)) is not None:
             self._view.note(sentence)

@@ -165,6 +165,8 @@ def several(matches: Sequence[tuple[int, str]]) -> str:
 # Shared conversations
 
 SOMEBODY: Final = "Somebody else"
+NOT_SHOWN: Final = "The answer goes on, and is not shown here any more. /read shows it."
+BROKE_OFF: Final = "The answer broke off. /read shows what there is of it."
 OTHERS_WROTE: Final = "Others wrote here meanwhile. /read shows it."
 FORK_HINT: Final = "/fork goes on in a fork; your message is in the input history (the up arrow)."
 

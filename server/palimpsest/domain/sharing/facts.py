@@ -20,6 +20,8 @@ from palimpsest.domain.facts.staleness.anchor import LONGEST_HEAD, LONGEST_SAMPL
 from palimpsest.domain.messages import canonical_json, clean_text
 from palimpsest.domain.sharing.log import key_of
 
+FACTS_ARE_OFF: Final = "First set `hub.facts = true` in your own `config.toml`, and open the folder again."
+"""The sentence for who wants to share facts while the setting is off."""
 MOST_BODY_BYTES: Final = 1 << 17
 """The most bytes of a fact in the hub. Most of them are hashes of lines."""
 MOST_PLACES: Final = 50

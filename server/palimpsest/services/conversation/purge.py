@@ -22,6 +22,7 @@ from palimpsest.storage.conversation import conversations, pending_work
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.lifecycle.purge import Scope
+from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -185,5 +186,6 @@ def _what_would_go(scope: Scope) -> str:
     if scope.is_whole and scope.start:
         what.append(f"messages 0 to {scope.start - 1}, from this fork only")
     if scope.others:
-        what.append(f"the same messages in conversation {', '.join(scope.others)}")
+        ids = ", ".join(each[:8] for each in scope.others)
+        what.append(f"the same messages in {counted(len(scope.others), 'other conversation')} ({ids})")
     return f"A purge would delete for good: {'; '.join(what)}."

@@ -93,6 +93,7 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
     """Shares the conversation with the team, or a copy of it where the plan says so. Returns what is shared. Asking
     again is safe. Raises NotFound, ConversationBusy, HubIsAway, HubFailed."""
     if (standing := await sharing.store.read(shared.standing, conversation_id)) is not None:
+        await sharing.require_same_hub(standing)
         if standing.team != team:
             raise InvalidRequest("This conversation is shared with another team already. Share a fork of it.")
         await sharing.reconcile(conversation_id)
@@ -214,9 +215,11 @@ async def replicas(sharing: Sharing, conversation_id: ConversationId) -> Sequenc
 
 
 async def _standing(sharing: Sharing, conversation_id: ConversationId) -> Standing:
+    """Raises InvalidRequest, and HubFailed for a conversation that is shared through another hub."""
     standing = await sharing.store.read(shared.standing, conversation_id)
     if standing is None:
         raise InvalidRequest("This conversation is not shared.")
+    await sharing.require_same_hub(standing)
     return standing
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.sharing.facts import author_name
+from palimpsest.domain.sharing.facts import FACTS_ARE_OFF, author_name
 from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.machine import utc_now
 from palimpsest.services.conversation.pending_work import keep_at_pending_work
@@ -96,7 +96,7 @@ class RepositoryFacts:
         """Begins to share, if the setting `hub.facts` is true. `choice`: the beginning of the id of one of the
         repositories of the plan, or `NEW`; None where it is certain. Raises InvalidRequest, HubIsAway, HubFailed."""
         if not self.is_on:
-            raise InvalidRequest("Facts are shared when the setting `hub.facts` is true. Set it in your own settings.")
+            raise InvalidRequest(FACTS_ARE_OFF)
         repository = await self._chosen(plan, choice)
         with told():
             at = await self.sharing.hub.identity()

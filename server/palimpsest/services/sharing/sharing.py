@@ -170,13 +170,23 @@ class Sharing:
                     raise
                 found = None
             identity = await self.hub.identity() if found is None else Identity(found.hub, found.incarnation, found.me)
-        if (identity.hub, identity.me) != (standing.hub, standing.member):
-            raise HubFailed(_ANOTHER_HUB)
+        self._require_same(identity, standing)
         if found is not None and not found.is_unshared:
             return found
         await self.store.run(shared.detach, conversation_id)
         self.changed(conversation_id)
         return None
+
+    async def require_same_hub(self, standing: Standing) -> None:
+        """Raises HubFailed when the conversation is shared through another hub than this one, or as another member;
+        HubIsAway."""
+        with told():
+            self._require_same(await self.hub.identity(), standing)
+
+    @staticmethod
+    def _require_same(identity: Identity, standing: Standing) -> None:
+        if (identity.hub, identity.me) != (standing.hub, standing.member):
+            raise HubFailed(_ANOTHER_HUB)
 
     async def move_apart(self, conversation_id: ConversationId, at: MessageId) -> None:
         """Moves the messages from `at` on, which the hub does not have, into a fork. Raises ConversationBusy."""

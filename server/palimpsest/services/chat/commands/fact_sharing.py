@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.sharing.facts import FACTS_ARE_OFF
 from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.sharing import publication
@@ -24,14 +25,24 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 
 
+def named_readers(plan: publication.Plan | FactsPlan, me: str) -> str:
+    return ", ".join(plain(each.name) + (" (you)" if each.id == me else "") for each in plan.readers)
+
+
 async def share(scope: Scope, choice: str) -> Reply:
     """`choice`: empty for the plan, `yes`, `new`, or the beginning of a repository's id."""
     shared = scope.session.folder.sharing.require_facts()
     plan = await shared.plan(await publication.team(shared.sharing, scope.session.settings.hub.team))
+    readers = named_readers(plan, await shared.sharing.me())
+    if not choice and await shared.share_now() is not None:
+        said = f"The facts of this folder are shared: {readers} of the team {plain(plan.team.name)} can read them."
+        return Reply("\n\n".join([said, *_left_out(plan), "Type `/unshare facts` to end it."]))
     if not choice:
-        return Reply("\n\n".join(_told(plan)))
+        lines = _told(plan, readers)
+        if not shared.is_on:
+            lines[-1] = FACTS_ARE_OFF
+        return Reply("\n\n".join(lines))
     await shared.share(plan, None if choice == "yes" else choice)
-    readers = ", ".join(plain(each.name) for each in plan.readers)
     lines = [f"{readers} can read {counted(plan.n_facts, 'fact')} of this folder, and the ones that follow."]
     return Reply("\n\n".join([*lines, *_left_out(plan)]))
 
@@ -58,8 +69,7 @@ def _left_out(plan: FactsPlan) -> list[str]:
     return [f"Not shared:\n{listed}"]
 
 
-def _told(plan: FactsPlan) -> list[str]:
-    readers = ", ".join(plain(each.name) for each in plan.readers)
+def _told(plan: FactsPlan, readers: str) -> list[str]:
     where = plan.identity.remote or f"the first commit {plan.identity.root_commit[:12]}"
     lines = [
         f"{readers} of the team {plain(plan.team.name)} will read {counted(plan.n_facts, 'fact')} of {plain(where)}."

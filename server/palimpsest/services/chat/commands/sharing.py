@@ -30,7 +30,7 @@ async def share(scope: Scope, argument: str) -> Reply:
     team = await publication.team(sharing, scope.session.settings.hub.team)
     tried = await dry_run(sharing, conversation_id, team.id)
     plan = tried.plan
-    readers = ", ".join(plain(each.name) for each in plan.readers)
+    readers = fact_sharing.named_readers(plan, await sharing.me())
     if argument != "yes":
         lines = [f"{readers} of the team {plain(team.name)} will read {counted(plan.n_messages, 'message')}."]
         if plan.cleaned:
@@ -49,8 +49,11 @@ async def share(scope: Scope, argument: str) -> Reply:
         return Reply("\n\n".join(lines))
     shared_id = await publication.share(sharing, conversation_id, team.id)
     if shared_id == conversation_id:
-        return Reply(f"This conversation is shared with {readers}.")
-    return Reply(f"A copy of the conversation is shared with {readers}. The chat continues in it.", shared_id)
+        return Reply(f"This conversation is shared with the team {plain(team.name)}: {readers}.")
+    return Reply(
+        f"A copy of the conversation is shared with the team {plain(team.name)}: {readers}. The chat continues in it.",
+        shared_id,
+    )
 
 
 async def _is_shared(scope: Scope) -> bool:
@@ -89,9 +92,11 @@ async def purged_elsewhere(scope: Scope) -> str:
         return "The hub does not answer: it and the other stores do the same when it is back."
     others = [each for each in found.stores if not each.is_this]
     done = sum(each.applied_seq >= found.head_seq for each in others)
+    if done == len(others):
+        return "The hub and all other stores have done the same." if others else "The hub has done the same."
     return (
-        f"The hub has done the same, and {done} of {counted(len(others), 'other store')}; `/share` shows how far the "
-        "others are."
+        f"The hub has done the same; of {counted(len(others), 'other store')}, {done} {'has' if done == 1 else 'have'} "
+        "so far. `/share` shows how far each is."
     )
 
 
@@ -136,4 +141,7 @@ async def shared(scope: Scope, argument: str) -> Reply:
         what = "No conversation has that number, or an id that begins so" if not found else "Several ids begin so"
         raise InvalidRequest(f"{what}: {argument!r}. Type /shared for the list.")
     opened = await publication.open_shared(sharing, team.id, ConversationId(found[0].id))
-    return Reply(f"The chat continues in {plain(found[0].title) or 'the conversation'}.", opened)
+    title, n_messages = plain(found[0].title) or "untitled", counted(found[0].n_messages, "message")
+    return Reply(
+        f"The chat continues in “{title}” ({n_messages}), which is shared with the team {plain(team.name)}.", opened
+    )
