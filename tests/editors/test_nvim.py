@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import shutil
-import time
-import uuid
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.editors.neovim import LUA, HeldModels, environment, find_neovim, running
+from tests.editors.neovim import LUA, ROOT, HeldModels, environment, find_neovim, find_old_neovim, running
+from tests.editors.screen import Screen
 
 _NEOVIM, _WHY_NOT = find_neovim()
 pytestmark = [pytest.mark.skipif(_NEOVIM is None, reason=_WHY_NOT), pytest.mark.timeout(300)]
 NEOVIM = _NEOVIM or ""
+PLUGIN = ROOT / "editors/nvim"
 
 
 @pytest.fixture
@@ -83,34 +83,29 @@ async def test_a_second_neovim_follows_what_the_first_one_asks(
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux is installed")
-async def test_on_a_terminal_the_answer_and_the_bar_are_on_the_screen(
-    tmp_path: Path, folder: Path, models: HeldModels
+@pytest.mark.parametrize("columns", [120, 60])
+async def test_on_a_terminal_the_answer_and_the_bar_are_on_the_screen_and_nothing_has_to_be_dismissed(
+    tmp_path: Path, folder: Path, models: HeldModels, columns: int
 ) -> None:
-    socket = f"palimpsest-{uuid.uuid4().hex[:8]}"
     variables = environment(tmp_path, models, TERM="xterm-256color")
+    async with Screen(f"neovim-{columns}", folder, variables) as screen:
+        await screen.start([NEOVIM, "-u", str(LUA / "init.lua"), "-i", "NONE", "notes.txt"], (columns, 30))
+        await screen.until("a leaf of lettuce")
+        await screen.type(":Palimpsest ask typed by a person")
+        await screen.keys("Enter")
+        await screen.until("You said: typed by a person", "Answer", "▱", "Message ·")
+        await screen.type(":Palimpsest nosuch")
+        await screen.keys("Enter")
+        shown = await screen.until("Palimpsest: There is no :Palimpsest nosuch")
+        assert "ENTER" not in shown
+        await screen.type(":messages")
+        await screen.keys("Enter")
+        await screen.until("unshare.")  # the end of what did not fit the line
 
-    async def tmux(*arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            *("tmux", "-L", socket, "-f", "/dev/null", *arguments),
-            cwd=folder,
-            env=variables,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        said, _ = await asyncio.wait_for(process.communicate(), 30)
-        assert process.returncode == 0, arguments
-        return said.decode()
 
-    async def until_shown(*wanted: str) -> None:
-        screen, deadline = "", time.monotonic() + 100
-        while not all(each in screen for each in wanted):
-            assert time.monotonic() < deadline, screen
-            screen = await tmux("capture-pane", "-p")
-
-    command = shlex.join([NEOVIM, "-u", str(LUA / "init.lua"), "-i", "NONE", "notes.txt"])
-    await tmux("new-session", "-d", "-x", "120", "-y", "30", command)
-    try:
-        await until_shown("a leaf of lettuce")
-        await tmux("send-keys", ":Palimpsest ask typed by a person", "Enter")
-        await until_shown("You said: typed by a person", "a leaf of lettuce", "▱", "Your message")
-    finally:
-        await tmux("kill-server")
+@pytest.mark.skipif(find_old_neovim() is None, reason="no Neovim before 0.11 is installed (Debian: neovim)")
+def test_an_old_neovim_is_told_what_it_lacks() -> None:
+    command = [find_old_neovim() or "", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", f"set rtp^={PLUGIN}"]
+    command += ["-c", "runtime plugin/palimpsest.lua", "-c", "Palimpsest ask something", "-c", "qa!"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "Palimpsest needs Neovim 0.11 or newer;" in ended.stderr

@@ -4,6 +4,7 @@ and settled, a chat document begun and answered."""
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -12,15 +13,17 @@ from typing import Final
 
 import pytest
 from tests.clients.fake_provider import FakeProvider
-from tests.editors.neovim import find_neovim
+from tests.editors.neovim import find_neovim, find_old_neovim
 from tests.editors.screen import Screen
 from tests.editors.shop import ANSWER, BEGIN, MARK, MARKER, QUESTION, WAIT_S, WARNING, Shop, recipe, until
 
 _ELPA: Final = Path("/usr/share/emacs/site-lisp/elpa")
 _ALE: Final = Path("/usr/share/vim-ale")
+VIM_LSP: Final = "TEST_PALIMPSEST_VIM_LSP"
+"""The variable that names a checkout of vim-lsp, which is in none of the registries."""
 NO_PROBLEMS: Final = '"diagnostics":[]'
 _TRIES: Final = 20
-_NUMBERED: Final = r"(\d+)[):.] +"
+_NUMBERED: Final = r"(\d+)(?:[):.]| -) +"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),
@@ -99,6 +102,38 @@ class Ale(Vim):
         await self.pick(title)
 
 
+class VimLsp(Vim):
+    asks = True
+
+    async def start(self, directory: Path) -> None:
+        init = directory / "init.vim"
+        lines = ["set nocompatible hidden noswapfile", f"set runtimepath^={os.environ[VIM_LSP]}", "filetype plugin on"]
+        init.write_text("\n".join([*lines, recipe("Vim, vim-lsp")]))
+        await self.screen.start(["vim", "-i", "NONE", "-u", str(init), "prices.py"])
+
+    async def answer(self, title: str) -> None:
+        shown = await self.screen.until(title, "Type number")
+        await self.screen.keys(re.findall(_NUMBERED + re.escape(f"[palimpsest] {title}"), shown)[-1])
+        await self.enter_until_gone("Type number")
+
+    async def enter_until_gone(self, text: str) -> None:
+        """A key that comes while Vim draws the question is lost."""
+        for _ in range(_TRIES):
+            await self.screen.keys("Enter")
+            with contextlib.suppress(AssertionError):
+                await self.screen.until(text, is_there=False, timeout_s=WAIT_S / _TRIES)
+                return
+
+    async def choose(self, title: str) -> None:
+        await self.screen.keys(":")
+        await self.screen.type("LspCodeAction")
+        await self.screen.keys("Enter")
+        await self.screen.until(f"[palimpsest] {title}")
+        await self.screen.type(title)  # narrows the list
+        await self.screen.until("Forget fact", is_there=False)
+        await self.screen.keys("Enter")
+
+
 class Neovim(Vim):
     asks = True
 
@@ -109,6 +144,20 @@ class Neovim(Vim):
 
     async def choose(self, title: str) -> None:
         await self.screen.keys("g", "r", "a")
+        await self.pick(title)
+
+
+class OldNeovim(Vim):
+    asks = True
+
+    async def start(self, directory: Path) -> None:
+        init = directory / "init.lua"
+        init.write_text("vim.o.swapfile = false\n" + recipe("Neovim before 0.11, without the plugin"))
+        await self.screen.start([find_old_neovim() or "", "-i", "NONE", "-u", str(init), "prices.py"])
+
+    async def choose(self, title: str) -> None:
+        await self.screen.type(":lua vim.lsp.buf.code_action()")
+        await self.screen.keys("Enter")
         await self.pick(title)
 
 
@@ -211,7 +260,19 @@ EDITORS: Final = [
         why_not="no vim with ALE is installed (Debian: vim, vim-ale)",
         editor=Ale,
     ),
+    _needs(
+        "vim-lsp",
+        is_there=shutil.which("vim") is not None and VIM_LSP in os.environ,
+        why_not=f"no vim, or no checkout of vim-lsp named by {VIM_LSP}",
+        editor=VimLsp,
+    ),
     _needs("neovim", is_there=find_neovim()[0] is not None, why_not=find_neovim()[1], editor=Neovim),
+    _needs(
+        "old-neovim",
+        is_there=find_old_neovim() is not None,
+        why_not="no Neovim before 0.11 is installed (Debian: neovim)",
+        editor=OldNeovim,
+    ),
     _needs(
         "lsp-mode",
         is_there=_elpa("lsp-mode") and _elpa("markdown-mode"),

@@ -5,7 +5,10 @@ vim.g.loaded_palimpsest = true
 
 if vim.fn.has("nvim-0.11") == 0 then
   vim.api.nvim_create_user_command("Palimpsest", function()
-    vim.notify("Palimpsest needs Neovim 0.11 or newer.", vim.log.levels.ERROR)
+    vim.notify(
+      "Palimpsest needs Neovim 0.11 or newer; editors/README.md has a set-up for older ones.",
+      vim.log.levels.ERROR
+    )
   end, { nargs = "*" })
   return
 end

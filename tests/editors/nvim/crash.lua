@@ -14,9 +14,7 @@ local asked = t.answering({
     return items[1]
   end,
   palimpsest_recovery_action = function(items)
-    return vim.iter(items):find(function(item)
-      return item[1] == choice
-    end)
+    return vim.iter(items):find(choice)
   end,
 })
 
@@ -64,7 +62,7 @@ it("is not asked again about an answer that was kept, and goes on", function()
   vim.cmd("Palimpsest recover")
   wait("told", function()
     return vim.iter(told):any(function(message)
-      return message:find("no answer has broken off", 1, true)
+      return message:find("No answer has broken off", 1, true)
     end)
   end)
 end)
@@ -89,7 +87,7 @@ it("leaves a server stopped that the user has stopped", function()
     return not vim.lsp.get_client_by_id(running.id)
   end)
   eq(nil, client.get(t.chat().root))
-  eq("", t.chat():status())
+  eq("", t.status())
 end)
 
 it("starts the server anew when it is needed", function()

@@ -78,6 +78,12 @@ function M.chat()
   return assert(require("palimpsest.chat").current())
 end
 
+--- What the bar above the input says is going on.
+---@return string
+function M.status()
+  return M.chat():status(require("palimpsest.texts").bar)
+end
+
 function M.transcript(chat)
   return table.concat(vim.api.nvim_buf_get_lines(chat.view.buf, 0, -1, false), "\n")
 end

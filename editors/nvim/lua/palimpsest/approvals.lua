@@ -1,12 +1,15 @@
 --- Decisions: a tool wants to do something, and the user says yes or no. The server knows what may be asked and what an
 --- answer covers. The question is shown in a window that never takes the cursor by itself, so that nobody answers by
 --- typing on.
+local tell = require("palimpsest.tell")
 local text = require("palimpsest.text")
 local texts = require("palimpsest.texts").decision
+local keys = require("palimpsest.texts").keys
 
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace("palimpsest_decision")
+local MAX_WIDTH = 100
 local DIFF_GROUPS = { ["+"] = "PalimpsestAdded", ["-"] = "PalimpsestRemoved", ["@"] = "PalimpsestHunk" }
 
 ---@class palimpsest.Question
@@ -67,7 +70,8 @@ end
 ---@return { key: string, answer: palimpsest.ApprovalAnswer|nil, label: string }[]
 local function choices(params)
   local covers = text.one_line(params.covers)
-  local list = { { key = "y", answer = "once", label = texts.yes }, { key = "n", answer = "deny", label = texts.no } }
+  local yes, no = unpack(texts.words[params.tool] or texts.words.other)
+  local list = { { key = "y", answer = "once", label = yes }, { key = "n", answer = "deny", label = no } }
   if params.mayBeAlways then
     table.insert(list, { key = "a", answer = "always", label = texts.always:format(covers) })
   end
@@ -93,7 +97,7 @@ end
 --- What would happen, whole and as plain text: no file type, so nothing in it is interpreted. Below it the keys.
 ---@param question palimpsest.Question
 ---@return integer buf
----@return integer n_lines
+---@return string[] lines
 local function fill(question)
   local buf = vim.api.nvim_create_buf(false, true)
   vim.bo[buf].bufhidden, vim.bo[buf].modeline = "wipe", false
@@ -101,14 +105,14 @@ local function fill(question)
   local n_shown = #lines
   table.insert(lines, "")
   for _, choice in ipairs(choices(question.params)) do
-    table.insert(lines, choice.label)
+    table.insert(lines, ("%s  %s"):format(choice.key, choice.label))
     vim.keymap.set("n", choice.key, function()
       if choice.answer then
         settle(question, choice.answer)
       else
         vim.cmd.wincmd("p")
       end
-    end, { buffer = buf, nowait = true, desc = "Palimpsest: " .. choice.label })
+    end, { buffer = buf, nowait = true, desc = keys.prefix .. choice.label })
   end
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
@@ -116,29 +120,33 @@ local function fill(question)
   for n = n_shown + 1, #lines - 1 do
     vim.api.nvim_buf_set_extmark(buf, NAMESPACE, n, 0, { line_hl_group = "PalimpsestAbout" })
   end
-  return buf, #lines
+  return buf, lines
 end
 
 ---@param question palimpsest.Question
 show = function(question)
   hide(question)
   require("palimpsest.highlights").define()
-  local buf, n_lines = fill(question)
-  local width = math.min(vim.o.columns - 4, 100)
-  local title = text.shorten(text.one_line(question.params.title), width - 4)
+  local buf, lines = fill(question)
+  local title = text.one_line(question.params.title)
+  local width = vim.fn.strdisplaywidth(title) + 4
+  for _, line in ipairs(lines) do
+    width = math.max(width, vim.fn.strdisplaywidth(line) + 1)
+  end
+  width = math.min(width, vim.o.columns - 4, MAX_WIDTH)
+  title = text.shorten(title, width - 4)
   question.win = vim.api.nvim_open_win(buf, false, {
     relative = "editor",
     row = 1,
     col = math.floor((vim.o.columns - width) / 2),
     width = width,
-    height = math.max(1, math.min(n_lines, math.floor(vim.o.lines * 0.6))),
+    height = math.max(1, math.min(#lines, math.floor(vim.o.lines * 0.6))),
     style = "minimal",
     border = "rounded",
     title = { { " " .. title .. " ", "PalimpsestTitle" } },
-    footer = #questions > 1 and { { texts.count:format(#questions), "PalimpsestAbout" } } or nil,
+    footer = { { #questions > 1 and texts.one_of:format(#questions) or texts.go, "PalimpsestAbout" } },
   })
   vim.wo[question.win].wrap = true
-  vim.notify(texts.asks:format(text.one_line(question.params.title)))
   redraw_bar()
 end
 
@@ -146,7 +154,7 @@ end
 function M.go()
   local question = questions[1]
   if not question then
-    vim.notify(texts.none)
+    tell.info(texts.none)
     return
   end
   if not is_shown(question) then
@@ -173,6 +181,7 @@ function M.ask(params)
   vim.schedule(function()
     if questions[1] == question and not question.win then
       show(question)
+      tell.info(texts.asks:format(text.one_line(params.title)))
     end
   end)
   return coroutine.yield()
@@ -184,7 +193,7 @@ function M.cancelled()
   if #questions == 1 then
     vim.schedule(function()
       if #questions == 1 then
-        vim.notify(texts.elsewhere)
+        tell.info(texts.elsewhere)
         settle(questions[1], "deny")
       end
     end)

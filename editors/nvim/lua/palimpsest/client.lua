@@ -1,5 +1,7 @@
 --- The server's process, one for each workspace folder: started when it is first needed, and again when it dies.
 local config = require("palimpsest.config")
+local tell = require("palimpsest.tell")
+local texts = require("palimpsest.texts").server
 
 local M = {}
 
@@ -107,13 +109,11 @@ end
 function M.executable()
   local cmd = vim.lsp.config[M.NAME].cmd
   if type(cmd) == "function" then
-    return "(a function)"
+    return texts.by_function
   end
   local path = vim.fn.exepath(cmd[1])
   if path == "" then
-    local sentence = "The server cannot be started: there is no executable %s. "
-      .. "Install Palimpsest, or name it in setup{ cmd = … }."
-    return nil, sentence:format(cmd[1])
+    return nil, texts.no_executable:format(cmd[1])
   end
   return path
 end
@@ -135,7 +135,7 @@ local function start(root)
   local id = vim.lsp.start(wanted, { attach = false, silent = true })
   local client = id and vim.lsp.get_client_by_id(id)
   if not client then
-    return nil, "The server could not be started. :checkhealth palimpsest may show the reason."
+    return nil, texts.not_started
   end
   return client
 end
@@ -174,7 +174,7 @@ function M.request(root, method, params, callback)
     elseif not client then
       -- Never before `request` has come back: who asks may not know yet what was asked.
       return vim.schedule(function()
-        callback(gone(problem or "The server ended."))
+        callback(gone(problem or texts.ended))
       end)
     end
     local key = {}
@@ -189,7 +189,7 @@ function M.request(root, method, params, callback)
     local is_sent, id = client:request(method, next(params) == nil and vim.empty_dict() or params, settle)
     if not is_sent then
       return vim.schedule(function()
-        settle(gone("The server ended."))
+        settle(gone(texts.ended))
       end)
     end
     -- Neovim drops the answer to a cancelled request, so nobody may wait for it.
@@ -220,12 +220,12 @@ end
 function M.request_sync(root, method, params, timeout_ms)
   local client = M.get(root)
   if not client or not client.initialized then
-    return nil, "The server is not running."
+    return nil, texts.not_running
   end
   params = next(params) == nil and vim.empty_dict() or params
   local answer, problem = client:request_sync(method, params, timeout_ms)
   if not answer then
-    return nil, "The server did not answer: " .. (problem or "")
+    return nil, texts.no_answer:format(problem or "")
   end
   return answer.result, answer.err and answer.err.message
 end
@@ -258,8 +258,11 @@ function M._on_init(client)
     life.started = vim.uv.now()
     lives[root] = life
   end
-  if next(config.current.diagnostics) then
-    vim.diagnostic.config(config.current.diagnostics, require("palimpsest.facts").namespace(client))
+  local shown = vim.deepcopy(config.current.diagnostics)
+  if next(shown) then
+    local facts = require("palimpsest.facts")
+    shown.virtual_text = shown.virtual_text == true and { format = facts.beside_line } or shown.virtual_text
+    vim.diagnostic.config(shown, facts.namespace(client))
   end
   local fns = waiting[client.id] or {}
   waiting[client.id] = nil
@@ -283,18 +286,14 @@ local function restart_later(root, buffers)
   end
   life.failures = life.failures + 1
   if life.failures > rules.attempts then
-    vim.notify(
-      "Palimpsest: the server ended, and is not restarted automatically. :checkhealth palimpsest may show the reason; "
-        .. ":Palimpsest restart tries again.",
-      vim.log.levels.ERROR
-    )
+    tell.error(texts.keeps_ending)
     return
   end
   local delay = math.min(rules.delay_ms * 2 ^ (life.failures - 1), rules.max_delay_ms)
   vim.defer_fn(function()
     local client, problem = start(root)
     if not client then
-      vim.notify("Palimpsest: " .. problem, vim.log.levels.ERROR)
+      tell.error(problem --[[@as string]])
       return
     end
     for _, bufnr in ipairs(buffers) do
@@ -317,10 +316,10 @@ function M._on_exit(code, signal, client_id)
     local callbacks, fns = pending[client_id] or {}, waiting[client_id] or {}
     pending[client_id], waiting[client_id] = nil, nil
     for _, fn in ipairs(fns) do
-      fn(nil, "The server ended during its start. :checkhealth palimpsest may show the reason.")
+      fn(nil, texts.ended_at_start)
     end
     for _, callback in pairs(callbacks) do
-      callback(gone("The server ended."))
+      callback(gone(texts.ended))
     end
     if root then
       for _, fn in ipairs(subscribers) do
@@ -342,7 +341,7 @@ function M.restart(root)
   local function begin()
     local fresh, problem = start(root)
     if not fresh then
-      vim.notify("Palimpsest: " .. problem, vim.log.levels.ERROR)
+      tell.error(problem --[[@as string]])
       return
     end
     for _, bufnr in ipairs(buffers) do

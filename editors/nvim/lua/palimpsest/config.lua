@@ -1,4 +1,6 @@
 --- What the user may set. All of it is optional; how the server works is set by its own settings, not here.
+local texts = require("palimpsest.texts").config
+
 local M = {}
 
 ---@class palimpsest.WindowConfig
@@ -45,31 +47,31 @@ M.current = vim.deepcopy(M.defaults)
 local function one_of(...)
   local allowed = { ... }
   return function(value)
-    return vim.list_contains(allowed, value), "one of " .. table.concat(allowed, ", ")
+    return vim.list_contains(allowed, value), texts.one_of:format(table.concat(allowed, ", "))
   end
 end
 
 local function positive(value)
-  return type(value) == "number" and value > 0, "a number above 0"
+  return type(value) == "number" and value > 0, texts.positive
 end
 
 local function count(value)
-  return type(value) == "number" and value >= 0 and value % 1 == 0, "a whole number of at least 0"
+  return type(value) == "number" and value >= 0 and value % 1 == 0, texts.count
 end
 
 local function key(value)
-  return value == false or (type(value) == "string" and value ~= ""), "keys, or false"
+  return value == false or (type(value) == "string" and value ~= ""), texts.key
 end
 
 local function strings(value)
   return type(value) == "table" and vim.islist(value) and #value > 0 and vim.iter(value):all(function(each)
     return type(each) == "string"
   end),
-    "a list of strings"
+    texts.strings
 end
 
 local function two_keys(value)
-  return value == false or (strings(value) and #value == 2), "keys in normal mode and keys in insert mode, or false"
+  return value == false or (strings(value) and #value == 2), texts.two_keys
 end
 
 local RULES = {
@@ -84,7 +86,7 @@ local RULES = {
     width = positive,
     height = positive,
     input_height = function(value)
-      return count(value) and value > 0, "a whole number of at least 1"
+      return count(value) and value > 0, texts.at_least_one
     end,
   },
   keys = { send = two_keys, stop = key, close = key },
@@ -99,7 +101,7 @@ local function validate(given, rules, path)
     if rule == nil then
       local known = vim.tbl_keys(rules)
       table.sort(known)
-      error(("%s: there is no such option. There are: %s."):format(at, table.concat(known, ", ")), 0)
+      error(texts.unknown:format(at, table.concat(known, ", ")), 0)
     elseif type(rule) == "table" then
       validate(value, rule, at)
     else

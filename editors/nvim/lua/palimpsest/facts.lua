@@ -1,6 +1,8 @@
 --- Facts where they stand in files: their diagnostics, and the commands of code actions and lenses that open something.
 local M = {}
 
+local texts = require("palimpsest.texts").facts
+
 local EXECUTE = "workspace/executeCommand"
 local PULL = "textDocument/diagnostic"
 
@@ -10,6 +12,14 @@ local PULL = "textDocument/diagnostic"
 function M.namespace(running)
   local identifier = vim.tbl_get(running.server_capabilities, "diagnosticProvider", "identifier")
   return vim.lsp.diagnostic.get_namespace(running.id, identifier)
+end
+
+--- Beside a line there is room for the fact, hardly for what the line was and is: that is in the whole message.
+---@param diagnostic { message: string }
+---@return string
+function M.beside_line(diagnostic)
+  local fact = diagnostic.message:match(texts.question_before .. "(.+)$")
+  return fact and texts.stale .. fact or diagnostic.message
 end
 
 --- Pulls the diagnostics of the folder's buffers. A fact changes by what is said of it and by what is written to disk,
@@ -59,7 +69,7 @@ M.commands = {
     local params = { command = command.command, arguments = command.arguments }
     require("palimpsest.client").request(root, EXECUTE, params, function(err, asked)
       if err then
-        return require("palimpsest.complain")(err)
+        return require("palimpsest.tell").failed(err)
       end
       local chat = require("palimpsest.chat").get(root)
       chat:open(function()

@@ -1,4 +1,7 @@
 --- What the user attaches to the next message from a buffer: its file, some of its lines, its diagnostics.
+local tell = require("palimpsest.tell")
+local texts = require("palimpsest.texts")
+
 local M = {}
 
 ---@param chat palimpsest.Chat
@@ -9,7 +12,7 @@ function M.file(chat, argument, call)
   if argument ~= "" then
     attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
   elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
-    vim.notify("Palimpsest: this buffer has no file. Name one: :Palimpsest attach FILE")
+    tell.info(texts.nothing.file)
     return
   elseif (call.range or 0) > 0 then
     attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
@@ -36,11 +39,11 @@ function M.diagnostics(chat)
     }
   end, vim.diagnostic.get(bufnr))
   if #found == 0 then
-    vim.notify("Palimpsest: this buffer has no diagnostics.")
+    tell.info(texts.nothing.problems)
     return
   end
   chat:open()
-  chat.input:attach("problems", { type = "diagnostics", diagnostics = found })
+  chat.input:attach(texts.problems, { type = "diagnostics", diagnostics = found })
 end
 
 return M

@@ -1,6 +1,6 @@
 --- Setting the key of a model service without a terminal: choose the service, type the key, have it checked.
 local client = require("palimpsest.client")
-local complain = require("palimpsest.complain")
+local tell = require("palimpsest.tell")
 local methods = require("palimpsest.protocol").methods
 local text = require("palimpsest.text")
 local texts = require("palimpsest.texts").key
@@ -15,9 +15,9 @@ local function set(root, service, key, done)
   local params = { provider = service.provider, key = key or vim.NIL, store = true }
   client.request(root, methods.CredentialsSetRequest, params, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     end
-    vim.notify("Palimpsest: " .. text.one_line(result.message))
+    tell.info(result.message)
     done()
   end)
 end
@@ -31,14 +31,14 @@ local function ask(root, service, done)
   if key == "" then
     return
   end
-  vim.notify(texts.checking:format(title))
+  tell.info(texts.checking:format(title))
   local params = { provider = service.provider, key = key }
   client.request(root, methods.CredentialsCheckRequest, params, function(err, result)
     local said = text.one_line(err and err.message or result.message)
     if not err and result.verdict == "accepted" then
       set(root, service, key, done)
     elseif not err and result.verdict == "refused" then
-      vim.notify(texts.refused:format(title, said), vim.log.levels.ERROR)
+      tell.error(texts.refused:format(title, said))
     else
       vim.ui.select({ texts.keep, texts.drop }, {
         prompt = texts.unchecked:format(title, said),
@@ -77,13 +77,13 @@ end
 function M.set(root, provider, done)
   client.request(root, methods.CredentialsListRequest, {}, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     end
     local services = vim.tbl_filter(function(service)
       return service.takesKey and (not provider or service.provider == provider)
     end, result.services)
     if #services == 0 then
-      vim.notify(texts.none)
+      tell.info(texts.none)
     elseif provider then
       change(root, services[1], done)
     else

@@ -1,6 +1,6 @@
 --- Lists to choose from, by `vim.ui.select`.
 local client = require("palimpsest.client")
-local complain = require("palimpsest.complain")
+local tell = require("palimpsest.tell")
 local methods = require("palimpsest.protocol").methods
 local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
@@ -46,9 +46,9 @@ end
 function M.conversations(chat)
   client.request(chat.root, methods.ConversationListRequest, { folder = chat.folder }, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     elseif #result.conversations == 0 then
-      vim.notify(texts.conversations.none)
+      tell.info(texts.conversations.none)
       return
     end
     vim.ui.select(result.conversations, {
@@ -83,11 +83,16 @@ end
 ---@param current string|nil
 local function model_line(model, current)
   local name, provider = text.one_line(model.name), text.one_line(model.provider)
-  if not model.isAvailable then
-    return texts.models.needs_key:format(name, provider)
+  local words = texts.models
+  local function in_group(group, line)
+    return ("%-12s  %s%s"):format(group, line, model.name == current and words.current or "")
   end
-  local line = texts.models.ready:format(name, provider, thousands(model.budgetTokens))
-  return model.name == current and line .. texts.models.current or line
+  if not model.isAvailable then
+    return in_group(words.key_group, words.needs_key:format(name, provider))
+  elseif model.provider == "offline" then
+    return in_group(words.ready_group, words.offline)
+  end
+  return in_group(words.ready_group, words.ready:format(name, provider, thousands(model.budgetTokens)))
 end
 
 --- Choosing one that needs a key goes to the key.
@@ -96,7 +101,7 @@ end
 function M.models(chat, done)
   client.request(chat.root, methods.ModelListRequest, {}, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     end
     vim.ui.select(by_use(result.models), {
       prompt = texts.models.prompt,
@@ -116,18 +121,14 @@ function M.models(chat, done)
   end)
 end
 
-local ACTIONS = {
-  { "continue", "Continue: go on from where it stopped" },
-  { "keep", "Keep: leave it as it is" },
-  { "discard", "Discard: hide it; it can still be read" },
-  { "retry", "Retry: hide it and answer the same message again" },
-}
+local ACTIONS = { "continue", "keep", "discard", "retry" }
 
 ---@param broken palimpsest.BrokenAnswer
 local function broken_line(broken)
   local last = text.shorten(text.one_line(broken.text:sub(-120)), 50)
-  local title = text.shorten(text.one_line(broken.title ~= "" and broken.title or "untitled"), 40)
-  return ("%s  %s, %d characters: …%s"):format(title, text.local_time(broken.endedAt), broken.textLength, last)
+  local title = text.shorten(text.one_line(broken.title ~= "" and broken.title or texts.conversations.untitled), 40)
+  local length = text.counted(broken.textLength, "character")
+  return texts.broken.line:format(title, text.local_time(broken.endedAt), length, last)
 end
 
 --- Answers that broke off, and what to do about one.
@@ -135,13 +136,13 @@ end
 function M.recovery(chat)
   client.request(chat.root, methods.RecoveryListRequest, { folderUri = chat.folder }, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     elseif #result.turns == 0 then
-      vim.notify("Palimpsest: no answer has broken off.")
+      tell.info(texts.nothing.broken)
       return
     end
     vim.ui.select(result.turns, {
-      prompt = "Answers that broke off",
+      prompt = texts.broken.prompt,
       kind = "palimpsest_recovery",
       format_item = broken_line,
     }, function(broken)
@@ -149,10 +150,10 @@ function M.recovery(chat)
         return
       end
       vim.ui.select(ACTIONS, {
-        prompt = "Resolve the answer",
+        prompt = texts.broken.action,
         kind = "palimpsest_recovery_action",
         format_item = function(action)
-          return action[2]
+          return texts.broken.actions[action]
         end,
       }, function(action)
         if action then
@@ -160,39 +161,37 @@ function M.recovery(chat)
           if chat.conversation_id ~= broken.conversationId then
             chat:show(broken.conversationId)
           end
-          chat:resolve(broken.turnId, action[1])
+          chat:resolve(broken.turnId, action)
         end
       end)
     end)
   end)
 end
 
-local ANSWERS = { always = "always runs", never = "never runs" }
-
 --- Kept answers to the questions of tools; the chosen one is withdrawn.
 ---@param chat palimpsest.Chat
 function M.approvals(chat)
   client.request(chat.root, methods.ApprovalListRequest, { folder = chat.folder }, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     elseif #result.rules == 0 then
-      vim.notify("Palimpsest: no answer about a tool is kept in this folder.")
+      tell.info(texts.decision.none_kept)
       return
     end
     vim.ui.select(result.rules, {
-      prompt = "Withdraw",
+      prompt = texts.decision.kept.prompt,
       kind = "palimpsest_approval_rule",
       format_item = function(rule)
-        return ("%s %s"):format(text.one_line(rule.covers), ANSWERS[rule.answer] or rule.answer)
+        return ("%s · %s"):format(text.one_line(rule.covers), texts.decision.kept[rule.answer] or rule.answer)
       end,
     }, function(rule)
       if rule then
         local params = { id = rule.id, folder = chat.folder }
         client.request(chat.root, methods.ApprovalRevokeRequest, params, function(problem)
           if problem then
-            complain(problem)
+            tell.failed(problem)
           else
-            vim.notify("Palimpsest: withdrawn; you will be asked again.")
+            tell.info(texts.decision.withdrawn)
           end
         end)
       end

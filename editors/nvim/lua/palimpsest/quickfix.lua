@@ -1,6 +1,6 @@
 --- Facts, conversations and found messages in the quickfix list.
 local client = require("palimpsest.client")
-local complain = require("palimpsest.complain")
+local tell = require("palimpsest.tell")
 local methods = require("palimpsest.protocol").methods
 local text = require("palimpsest.text")
 local texts = require("palimpsest.texts")
@@ -15,7 +15,7 @@ local MAX_LISTED, MAX_FOUND = 1000, 100
 ---@param items table[]
 local function fill(title, items)
   if #items == 0 then
-    vim.notify(("Palimpsest: nothing to list (%s)."):format(title))
+    tell.info(texts.nothing.listed:format(title))
     return
   end
   vim.fn.setqflist({}, " ", { title = title, items = items })
@@ -63,10 +63,10 @@ end
 function M.conversations(chat)
   client.request(chat.root, methods.ConversationListRequest, { folder = chat.folder }, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     end
     fill(
-      "Conversations",
+      texts.conversations.prompt,
       vim.tbl_map(function(info)
         return {
           bufnr = door(chat, info.conversationId),
@@ -87,10 +87,10 @@ function M.search(chat, query)
   local params = { query = query, folderUri = chat.folder }
   client.request(chat.root, methods.ConversationSearchRequest, params, function(err, result)
     if err then
-      return complain(err)
+      return tell.failed(err)
     end
     fill(
-      "Messages: " .. text.one_line(query),
+      texts.conversations.found:format(text.one_line(query)),
       vim.tbl_map(function(hit)
         return {
           bufnr = door(chat, hit.conversationId, hit.messageId),
@@ -127,15 +127,15 @@ function M.facts(chat, query)
   params.query = is_search and query or nil
   client.request(chat.root, method, params, function(err, result)
     if err and err.code == METHOD_NOT_FOUND then
-      vim.notify("Palimpsest: this server has no facts; a newer one has.", vim.log.levels.WARN)
+      tell.warn(texts.nothing.facts)
     elseif err then
-      complain(err)
+      tell.failed(err)
     else
       local items = {}
       for _, fact in ipairs(result.facts) do
         vim.list_extend(items, fact_items(fact))
       end
-      fill(query == "" and "Facts" or "Facts: " .. text.one_line(query), items)
+      fill(query == "" and texts.facts.title or texts.facts.about:format(text.one_line(query)), items)
     end
   end)
 end

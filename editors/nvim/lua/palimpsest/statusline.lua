@@ -1,4 +1,5 @@
 --- How full the context is, for the bar above the chat and for the user's status line.
+local config = require("palimpsest.config")
 local sharing = require("palimpsest.sharing")
 local text = require("palimpsest.text")
 local texts = require("palimpsest.texts")
@@ -19,11 +20,14 @@ end
 ---@return string winbar
 function M.winbar(chat)
   local title = text.one_line(chat.info and chat.info.title ~= "" and chat.info.title or texts.conversations.new)
-  local usage, mark, status = chat.usage, sharing.mark(chat.info, chat.hub), text.one_line(chat:status())
+  local usage, mark = chat.usage, text.one_line(sharing.mark(chat.info, chat.hub))
   -- Who reads and who writes is always in sight. The title has the room that is left; the model's name and the bar go
   -- before it is cut.
-  local free = vim.api.nvim_win_get_width(chat.windows.transcript) - vim.fn.strdisplaywidth(title .. status) - 3
-  local parts = {}
+  local room = vim.api.nvim_win_get_width(chat.windows.transcript) - 2
+  room = mark ~= "" and room - vim.fn.strdisplaywidth(mark) - 3 or room
+  title = text.shorten(title, math.max(8, room))
+  local free = room - vim.fn.strdisplaywidth(title)
+  local parts = { "%#PalimpsestTitle# " .. text.in_statusline(title) .. "%*" }
   local function add(plain, shown)
     local width = vim.fn.strdisplaywidth(plain) + 1
     if free >= width then
@@ -32,21 +36,32 @@ function M.winbar(chat)
     end
   end
   if mark ~= "" then
-    free = free - vim.fn.strdisplaywidth(text.one_line(mark)) - 3
     table.insert(parts, "%#PalimpsestAbout#· " .. text.in_statusline(mark) .. "%*")
   end
   if usage then
     local group = COLOURS[usage.severity] or "PalimpsestGreen"
     add(bar(usage), ("%%#%s#%s%%*"):format(group, bar(usage)))
     add(text.one_line(usage.compact), text.in_statusline(usage.compact))
-  end
-  if usage then
     add(text.one_line(usage.model), text.in_statusline(usage.model))
   end
-  local group = chat.stream and "PalimpsestAbout" or "PalimpsestEnding"
-  table.insert(parts, 1, "%#PalimpsestTitle# %<" .. text.in_statusline(title) .. "%*")
-  table.insert(parts, ("%%=%%#%s#%s%%* "):format(group, text.in_statusline(status)))
-  return table.concat(parts, " ")
+  return table.concat(parts, " ") .. "%<"
+end
+
+--- Above the input: what is going on or how the answer ended, else what can be typed.
+---@param chat palimpsest.Chat
+---@return string winbar
+function M.input_bar(chat)
+  local width = vim.api.nvim_win_get_width(chat.windows.input) - 2
+  local words = texts.bar
+  local status, group = text.one_line(chat:status(words)), "PalimpsestEnding"
+  if status == "" then
+    local fits = vim.fn.strdisplaywidth(words.message) <= width
+    status, group = fits and words.message or words.message_narrow, "PalimpsestAbout"
+  elseif chat:is_answering() and status ~= words.asks then
+    local stop = config.current.keys.stop
+    status, group = status .. (stop and words.stop_key:format(stop) or ""), "PalimpsestAbout"
+  end
+  return ("%%#%s# %s%%*"):format(group, text.in_statusline(text.shorten(status, width)))
 end
 
 ---@return string
@@ -59,7 +74,7 @@ function M.component()
   if chat.usage then
     table.insert(parts, text.one_line(chat.usage.compact))
   end
-  local status = chat:status()
+  local status = chat:status(texts.status)
   if status ~= "" then
     table.insert(parts, text.one_line(status))
   end

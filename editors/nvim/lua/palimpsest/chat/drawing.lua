@@ -3,29 +3,26 @@ local approvals = require("palimpsest.approvals")
 local sharing = require("palimpsest.sharing")
 local statusline = require("palimpsest.statusline")
 local start = require("palimpsest.chat.start")
-local texts = require("palimpsest.texts")
 local transcript = require("palimpsest.chat.transcript")
 
 ---@class palimpsest.Chat
 local Chat = {}
 
---- What is going on, for a bar.
+--- What is going on, or how the newest answer ended when not as it should; empty when there is nothing to say.
+---@param words table `texts.bar`, or `texts.status` where there is little room.
 ---@return string
-function Chat:status()
+function Chat:status(words)
   if self.is_gone then
-    return texts.status.gone
+    return words.gone
   elseif approvals.is_waiting() then
-    return texts.status.asks
+    return words.asks
   elseif self.activity then
     return self.activity
   elseif self.stream and self.stream.is_active and not sharing.writer(self) then
-    return self.stream.turn_id and texts.status.answering or texts.status.sending
+    return self.stream.pause or self.stream.turn_id and words.answering or words.sending
   end
   local newest = self.messages[#self.messages]
-  if newest and texts.ended[newest.state] then
-    return texts.ended[newest.state]
-  end
-  return ""
+  return newest and words.ended[newest.state] or ""
 end
 
 ---@private
@@ -90,7 +87,11 @@ end
 ---@private
 function Chat:_draw_bar()
   if self:is_open() then
-    vim.api.nvim_set_option_value("winbar", statusline.winbar(self), { win = self.windows.transcript, scope = "local" })
+    local function set(win, bar)
+      vim.api.nvim_set_option_value("winbar", bar, { win = win, scope = "local" })
+    end
+    set(self.windows.transcript, statusline.winbar(self))
+    set(self.windows.input, statusline.input_bar(self))
   end
   vim.cmd.redrawstatus()
 end

@@ -1,5 +1,6 @@
 --- The chat of a workspace folder: one conversation at a time, drawn from what the server says.
 local client = require("palimpsest.client")
+local texts = require("palimpsest.texts")
 
 local M = {}
 
@@ -85,10 +86,10 @@ end
 local function hear_context(chat, event)
   if event.type == "context_summarization_start" or event.type == "context_summarization_progress" then
     if event.totalItems then
-      chat.activity = ("summarizing: %d of %d messages…"):format(event.itemsProcessed or 0, event.totalItems)
+      chat.activity = texts.bar.summarizing:format(event.itemsProcessed or 0, event.totalItems)
     end
   elseif event.type == "context_not_recalled" then
-    chat:note("The context is full: text found in earlier messages was not added to yours.")
+    chat:note(texts.full)
   else
     chat.activity = nil
     if event.error then

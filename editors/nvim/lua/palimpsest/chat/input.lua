@@ -2,7 +2,10 @@
 local client = require("palimpsest.client")
 local config = require("palimpsest.config")
 local methods = require("palimpsest.protocol").methods
+local tell = require("palimpsest.tell")
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
+local window = require("palimpsest.chat.window")
 
 local M = {}
 
@@ -41,7 +44,7 @@ function M.create(chat)
   }, Input)
   by_buffer[buf] = input
   vim.b[buf].palimpsest_root = chat.root
-  vim.api.nvim_buf_set_name(buf, ("palimpsest://input/%d"):format(buf))
+  window.name_buffer(buf, chat.root, texts.buffers.message)
   local options = vim.bo[buf]
   options.buftype, options.bufhidden, options.swapfile, options.modeline = "nofile", "hide", false, false
   options.filetype = "palimpsest-input"
@@ -61,24 +64,24 @@ end
 function Input:_map_keys()
   local keys = config.current.keys
   local function map(mode, lhs, action, desc)
-    vim.keymap.set(mode, lhs, action, { buffer = self.buf, desc = "Palimpsest: " .. desc })
+    vim.keymap.set(mode, lhs, action, { buffer = self.buf, desc = texts.keys.prefix .. desc })
   end
   if keys.send then
     local function send()
       self.chat:send()
     end
-    map("n", keys.send[1], send, "send the message")
-    map("i", keys.send[2], send, "send the message")
+    map("n", keys.send[1], send, texts.keys.send)
+    map("i", keys.send[2], send, texts.keys.send)
   end
   if keys.stop then
     map("n", keys.stop, function()
       self.chat:stop()
-    end, "stop the answer")
+    end, texts.keys.stop)
   end
   if keys.close then
     map("n", keys.close, function()
       self.chat:close()
-    end, "close the chat")
+    end, texts.keys.close)
   end
 end
 
@@ -222,14 +225,14 @@ function Input:attach(label, attachment)
   client.request(self.chat.root, methods.AttachmentsEstimateRequest, params, function(err, result)
     local estimate = result and result.attachments[1]
     if err or (estimate and estimate.problem) then
-      vim.notify("Palimpsest: " .. (err and err.message or estimate.problem), vim.log.levels.WARN)
+      tell.warn(err and err.message or estimate.problem)
       self.attachments = vim.tbl_filter(function(each)
         return each.attachment ~= attachment
       end, self.attachments)
     elseif estimate then
       for _, each in ipairs(self.attachments) do
         if each.attachment == attachment then
-          each.label = ("%s (%d tokens)"):format(estimate.label, estimate.tokens)
+          each.label = texts.attached_size:format(estimate.label, estimate.tokens)
         end
       end
     end
@@ -247,7 +250,7 @@ function Input:_show_attachments()
     return
   end
   local lines = vim.tbl_map(function(each)
-    return { { "attached: " .. text.one_line(each.label), "PalimpsestAbout" } }
+    return { { texts.attached:format(text.one_line(each.label)), "PalimpsestAbout" } }
   end, self.attachments)
   vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, vim.api.nvim_buf_line_count(self.buf) - 1, 0, {
     virt_lines = lines,

@@ -2,6 +2,7 @@
 local client = require("palimpsest.client")
 local input = require("palimpsest.chat.input")
 local methods = require("palimpsest.protocol").methods
+local texts = require("palimpsest.texts").keys
 local view = require("palimpsest.chat.view")
 local window = require("palimpsest.chat.window")
 
@@ -63,16 +64,16 @@ function Chat:_map_keys()
   if keys.close then
     vim.keymap.set("n", keys.close, function()
       self:close()
-    end, { buffer = self.view.buf, desc = "Palimpsest: close the chat" })
+    end, { buffer = self.view.buf, desc = texts.prefix .. texts.close })
   end
   if keys.stop then
     vim.keymap.set("n", keys.stop, function()
       self:stop()
-    end, { buffer = self.view.buf, desc = "Palimpsest: stop the answer" })
+    end, { buffer = self.view.buf, desc = texts.prefix .. texts.stop })
   end
   vim.keymap.set("n", "<CR>", function()
     self:_take_starter()
-  end, { buffer = self.view.buf, desc = "Palimpsest: take the line under the cursor into the message" })
+  end, { buffer = self.view.buf, desc = texts.prefix .. texts.take })
 end
 
 ---@private

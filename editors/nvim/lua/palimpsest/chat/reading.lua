@@ -1,6 +1,6 @@
 --- Reading a conversation page by page, how full its context is, and its summaries.
 local client = require("palimpsest.client")
-local complain = require("palimpsest.complain")
+local tell = require("palimpsest.tell")
 local methods = require("palimpsest.protocol").methods
 local stream = require("palimpsest.chat.stream")
 
@@ -42,7 +42,7 @@ function Chat:_read(what)
       elseif err then
         self.reading = nil
         if not (err.data and err.data.kind == "server_gone") then
-          complain(err)
+          tell.failed(err)
         end
         return
       end

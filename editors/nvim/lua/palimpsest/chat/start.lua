@@ -35,7 +35,8 @@ end
 function M.entry(root, model)
   local lines = { texts.title, "", texts.folder:format(vim.fn.fnamemodify(root, ":~")) }
   if model and (model.provider == "offline" or not model.isAvailable) then
-    vim.list_extend(lines, { "", texts.no_model, "", texts.add_key })
+    vim.list_extend(lines, { "", texts.no_model, "" })
+    vim.list_extend(lines, texts.add_key)
   elseif model then
     table.insert(lines, texts.model:format(text.one_line(model.name), text.one_line(model.provider)))
   end
@@ -44,7 +45,9 @@ function M.entry(root, model)
   for _, starter in ipairs(starters(root)) do
     table.insert(lines, "  " .. starter)
   end
-  vim.list_extend(lines, { "", texts.more, "", texts.kept })
+  table.insert(lines, "")
+  vim.list_extend(lines, texts.more)
+  vim.list_extend(lines, { "", texts.kept })
   return {
     role = "start",
     parts = { { type = "text", text = table.concat(lines, "\n") } },

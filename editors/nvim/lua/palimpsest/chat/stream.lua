@@ -10,6 +10,7 @@ local M = {}
 ---@field base_id integer The newest message that is shown as it is stored; later ones of the turn come from here.
 ---@field turn_id? string Nil until the turn is admitted.
 ---@field is_active boolean Whether more may come.
+---@field pause? string Why the model's service is asked again only after a pause; nil while there is none.
 ---@field text? string Of a message sent from here: its text.
 ---@field private token string
 ---@field private request { cancel: fun() }
@@ -46,6 +47,7 @@ function M.begin(root, method, params, from, events)
       end
     elseif stream.is_active and delta.seq > stream.seq then
       stream.seq = delta.seq
+      stream.pause = delta.type == "pause" and delta.text or nil
       events.changed(stream, transcript.take(stream.parts, delta))
     end
   end)

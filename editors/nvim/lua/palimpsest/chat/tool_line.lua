@@ -32,10 +32,14 @@ end
 ---@param part palimpsest.Part
 local function result_of(part)
   if not part.result then
-    return part.is_running and "" or texts.tool.waits
+    return part.is_coming and "" or texts.tool.waits
   elseif part.is_error then
     local first = vim.split(vim.trim(part.result), "\n", { plain = true })[1]
     return first ~= "" and ("%s: %s"):format(texts.tool.failed, text.one_line(first)) or texts.tool.failed
+  end
+  local status = part.name == "run_command" and part.result:match(texts.tool.exit_pattern)
+  if status and status ~= "0" then
+    return texts.tool.exit_status:format(status)
   end
   local lines = vim.split(vim.trim(part.result), "\n", { plain = true })
   -- What was read from a file has numbered lines, below a heading.
@@ -55,7 +59,7 @@ function M.of(part)
   local words = vim.trim(verb .. " " .. text.shorten(target_of(part), WIDTH))
   local result = result_of(part)
   local sign = part.is_error and "✗" or "▸"
-  return ("%s %s%s"):format(sign, words, result ~= "" and " · " .. result or part.is_running and "…" or "")
+  return ("%s %s%s"):format(sign, words, result ~= "" and " · " .. result or part.is_coming and "…" or "")
 end
 
 return M

@@ -12,7 +12,7 @@ local M = {}
 ---@field call_id? string
 ---@field result? string
 ---@field is_error? boolean
----@field is_running? boolean
+---@field is_coming? boolean Whether its result may still come.
 
 ---@class palimpsest.Fold
 ---@field first integer Counted from 1, within the entry or the whole.
@@ -62,7 +62,7 @@ local function render_part(part)
     table.insert(lines, 1, "    " .. label)
     return lines, "▸ " .. label
   end
-  local name = text.one_line(part.name or "tool")
+  local name = text.one_line(part.name or texts.tool.some)
   local lines = { "    " .. texts.tool.arguments:format(name) }
   vim.list_extend(lines, indented(part.text))
   if part.result then
@@ -82,7 +82,7 @@ function M.render_entry(entry, has_gap)
   if entry.has_header then
     local author = entry.author and text.one_line(entry.author)
     local own = HEADERS[entry.role]
-    table.insert(lines, not author and own or entry.role == "user" and author or ("%s to %s"):format(own, author))
+    table.insert(lines, not author and own or entry.role == "user" and author or HEADERS.to:format(own, author))
   end
   for n, part in ipairs(entry.parts) do
     if n > 1 and not (part.type == "tool" and entry.parts[n - 1].type == "tool") then
@@ -116,7 +116,7 @@ end
 local function parts_of(message, calls)
   local parts = {}
   if message.isPurged then
-    return { { type = "text", text = "(deleted for good)" } }
+    return { { type = "text", text = texts.folded.deleted } }
   end
   for _, part in ipairs(message.parts) do
     if part.type == "text" then
@@ -149,15 +149,15 @@ end
 ---@param summaries palimpsest.CoveredRange[]
 local function group_of(message, summaries)
   if message.isPurged then
-    return { key = "purged", label = "▸ %s deleted for good" }
+    return { key = "purged", label = texts.folded.all_deleted }
   elseif message.isHidden then
-    return { key = "hidden", label = "▸ %s hidden; no model sees them" }
+    return { key = "hidden", label = texts.folded.hidden }
   end
   for _, summary in ipairs(summaries) do
     if message.id >= summary.first and message.id < summary.last then
       return {
         key = "summary " .. summary.id,
-        label = "▸ %s, replaced by summary " .. summary.id .. " in the context",
+        label = texts.folded.summarized:format(summary.id),
       }
     end
   end
@@ -257,18 +257,16 @@ function M.take(parts, delta)
     end
   end
   if delta.type == "toolCall" then
-    table.insert(parts, { type = "tool", call_id = delta.callId, name = delta.name, text = "" })
+    table.insert(parts, { type = "tool", call_id = delta.callId, name = delta.name, text = "", is_coming = true })
   elseif delta.type == "toolArguments" and call then
     call.text = call.text .. (delta.text or "")
-  elseif delta.type == "toolStart" and call then
-    call.is_running = true
   elseif delta.type == "toolResult" then
     if not call then
       -- The call itself was committed before this stream began.
       call = { type = "tool", call_id = delta.callId, name = delta.name, text = "" }
       table.insert(parts, call)
     end
-    call.is_running, call.result = false, delta.text or ""
+    call.is_coming, call.result, call.is_error = false, delta.text or "", delta.isError
   end
 end
 

@@ -1,6 +1,6 @@
 --- Turns: sending, stopping and going on, commands of the server, and answers that broke off.
 local client = require("palimpsest.client")
-local complain = require("palimpsest.complain")
+local tell = require("palimpsest.tell")
 local methods = require("palimpsest.protocol").methods
 local sharing = require("palimpsest.sharing")
 local stream = require("palimpsest.chat.stream")
@@ -110,7 +110,7 @@ function Chat:send()
   elseif sharing.writer(self) and not is_command(typed) then
     return sharing.offer_fork(self)
   elseif self:is_answering() and not is_command(typed) then
-    vim.notify("Palimpsest: an answer is still coming. Stop it, or send this when it is complete.")
+    tell.info(texts.wait_or_stop)
     return
   end
   local message, attachments = self.input:take()
@@ -159,11 +159,11 @@ end
 function Chat:stop()
   local running = self.stream
   if not running or not running.is_active then
-    vim.notify("Palimpsest: no answer is coming.")
+    tell.info(texts.nothing.answer)
   elseif running.turn_id then
     client.request(self.root, methods.TurnCancelRequest, { turnId = running.turn_id }, function(err)
       if err then
-        complain(err)
+        tell.failed(err)
       end
     end)
   else
@@ -192,9 +192,9 @@ end
 function Chat:go_on(method)
   local turn_id = self:_last_turn()
   if self:is_answering() then
-    vim.notify("Palimpsest: an answer is still coming.")
+    tell.info(texts.still_answering)
   elseif not turn_id then
-    vim.notify("Palimpsest: nothing has been asked in this conversation yet.")
+    tell.info(texts.nothing.asked)
   else
     self:_run(method, { turnId = turn_id })
   end
@@ -210,7 +210,7 @@ function Chat:resolve(turn_id, action)
   end
   client.request(self.root, methods.RecoveryResolveRequest, params, function(err)
     if err then
-      complain(err)
+      tell.failed(err)
     end
     self:_read("all")
   end)

@@ -1,6 +1,8 @@
 --- The buffer that shows a transcript: lines are replaced where they differ, so that cursors and folds stay.
 local text = require("palimpsest.text")
+local texts = require("palimpsest.texts")
 local transcript = require("palimpsest.chat.transcript")
+local window = require("palimpsest.chat.window")
 
 local M = {}
 
@@ -27,10 +29,11 @@ function M.create(root)
   local view = setmetatable({ buf = buf, entries = {}, levels = {}, labels = {} }, View)
   by_buffer[buf] = view
   vim.b[buf].palimpsest_root = root
-  vim.api.nvim_buf_set_name(buf, ("palimpsest://chat/%d"):format(buf))
+  window.name_buffer(buf, root, texts.buffers.chat)
   local options = vim.bo[buf]
   options.buftype, options.bufhidden, options.swapfile, options.modeline = "nofile", "hide", false, false
   options.undolevels, options.modifiable = -1, false
+  options.formatlistpat = [[^\s*\%([-*+]\|\d\+[.)]\)\s\+]]
   vim.treesitter.language.register("markdown", "palimpsest")
   options.filetype = "palimpsest"
   if not pcall(vim.treesitter.start, buf, "markdown") then
@@ -73,6 +76,8 @@ function View:_change(change)
   for _, win in ipairs(followers) do
     vim.api.nvim_win_set_cursor(win, { last, 0 })
   end
+  -- Neovim says so of the current buffer only; plugins that draw Markdown wait for it.
+  vim.api.nvim_exec_autocmds("TextChanged", { buffer = self.buf, modeline = false })
 end
 
 ---@private
@@ -154,8 +159,20 @@ function View:show(entries)
     return
   end
   local lines, folds = transcript.layout(entries)
+  local function is_empty()
+    return self.entries[1] ~= nil and self.entries[1].starters ~= nil
+  end
+  local was_empty = is_empty()
   self.entries = entries
   self:_set_lines(lines)
+  -- What an empty chat says is read from its top, a conversation from its end.
+  if was_empty ~= is_empty() then
+    for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
+      vim.api.nvim_win_call(win, function()
+        vim.fn.winrestview({ topline = 1, lnum = was_empty and vim.fn.line("$") or 1, col = 0 })
+      end)
+    end
+  end
   self:_set_folds(folds)
   self:_decorate()
 end

@@ -1,6 +1,6 @@
 --- Where the chat stands on the screen: the transcript and, below it, the input.
 local config = require("palimpsest.config")
-local texts = require("palimpsest.texts")
+local text = require("palimpsest.text")
 
 local M = {}
 
@@ -37,6 +37,8 @@ local TRANSCRIPT_OPTIONS = {
   foldcolumn = "0",
   spell = false,
   list = false,
+  breakindent = true,
+  breakindentopt = "list:-1", -- What is wrapped in a list stands below its first word, by 'formatlistpat'.
   conceallevel = 0, -- Nothing a model wrote is hidden, such as where a link leads.
   foldenable = true,
   foldmethod = "expr",
@@ -52,7 +54,6 @@ local INPUT_OPTIONS = {
   relativenumber = false,
   signcolumn = "no",
   winfixheight = true,
-  winbar = "%#PalimpsestAbout# " .. texts.input .. "%*",
 }
 
 ---@param transcript integer Buffer.
@@ -109,6 +110,17 @@ local function open_input(input, above)
   return vim.api.nvim_open_win(input, true, { split = "below", win = above, height = height })
 end
 
+--- Names a buffer that is no file after its folder, such as `palimpsest://shop/chat`.
+---@param buf integer
+---@param root string
+---@param what string
+function M.name_buffer(buf, root, what)
+  local name = ("palimpsest://%s/%s"):format(text.one_line(vim.fs.basename(root)), what)
+  if not pcall(vim.api.nvim_buf_set_name, buf, name) then
+    vim.api.nvim_buf_set_name(buf, ("%s/%d"):format(name, buf)) -- Another folder has the same name.
+  end
+end
+
 --- The cursor is in the input afterwards.
 ---@param transcript integer Buffer.
 ---@param input integer Buffer.
@@ -116,6 +128,8 @@ end
 function M.open(transcript, input)
   local windows = { transcript = open_transcript(transcript) }
   set_options(windows.transcript, TRANSCRIPT_OPTIONS)
+  local fill = vim.go.fillchars
+  set_options(windows.transcript, { fillchars = (fill ~= "" and fill .. "," or "") .. "fold: ,eob: " })
   windows.input = open_input(input, windows.transcript)
   set_options(windows.input, INPUT_OPTIONS)
   vim.api.nvim_win_set_cursor(windows.transcript, { vim.api.nvim_buf_line_count(transcript), 0 })
