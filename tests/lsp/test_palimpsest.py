@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Fault, Reply
-from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, on_fake
+from tests.lsp.in_process import connected_here
+from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, home, on_fake
 from tests.waiting import WAIT_S
 
 from palimpsest.services.models.offline_notice import ELSEWHERE
@@ -92,6 +93,17 @@ async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_mes
         await ed.chat("Which port does it listen on?")
         assert len(ed.client.received("window/showMessage")) == 2
         assert not any("login" in message["text"] for message in (await ed.read(first))["messages"])
+
+
+async def test_an_editor_that_offers_to_set_up_a_model_is_not_told_that_there_is_none(
+    tmp_path: Path, folder: Path
+) -> None:
+    async with connected_here(**home(tmp_path)) as client:
+        announced = {"experimental": {"palimpsest": {"notifications": True, "setUp": True}}}
+        await client.initialize(announced, workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}])
+        answer = (await Editor(client).chat("Which port does it listen on?"))["result"]
+        assert answer["text"]
+        assert client.received("window/showMessage") == []
 
 
 async def stalled(ed: Editor, fake: FakeProvider, token: str) -> tuple[Any, str]:

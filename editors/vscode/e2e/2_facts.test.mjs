@@ -72,6 +72,21 @@ test("an edit of the lines is a warning in the editor and in Problems, a lens, a
     await window.shot("facts");
 });
 
+test("\"Ask about this\" opens a conversation with the draft in focus, whatever is shown", async () => {
+    await window.send("Where is the rate?");
+    await window.answered(1);
+    await window.page.locator(".monaco-editor .view-line").first().click();
+    await goTo(6);
+    await window.page.keyboard.press("Control+.");
+    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Ask about this" });
+    await action.click();
+    await until("the draft speaks of the fact", async () => (await window.composer.inputValue()).includes(FACT));
+    await until("the composer has the focus", () => window.composer.evaluate((element) => element.ownerDocument.hasFocus() && element.ownerDocument.activeElement === element));
+    assert.equal(await window.panel.getByTestId("message-0").count(), 0, "it is a conversation of its own");
+    await window.shot("facts-ask");
+    await window.page.locator(".monaco-editor .view-line").first().click();
+});
+
 test("\"Mark as still true\" takes the warning away", async () => {
     await goTo(6);
     await window.page.keyboard.press("Control+.");

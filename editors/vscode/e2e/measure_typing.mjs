@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-import { E2E_NODE, E2E_PYTHON, E2E_RUNS, startLab, startModel, until } from "./harness/lab.mjs";
+import { E2E_PYTHON, E2E_RUNS, packExtension, startLab, startModel, until } from "./harness/lab.mjs";
 import { startBrowser, Window } from "./harness/window.mjs";
 
 const MESSAGES = 10_000;
@@ -35,14 +35,6 @@ function recordedSession(file) {
     const words = (n) => `Message ${n}. ${"The rate of tax is kept in one place. ".repeat(1 + (n % 5))}`;
     const lines = Array.from({ length: MESSAGES }, (_, i) => JSON.stringify({ i, role: i % 2 === 0 ? "user" : "assistant", content: words(i) }));
     writeFileSync(file, [JSON.stringify({ meta: { title: "Ten thousand messages" } }), ...lines].join("\n"));
-}
-
-function packageBlank() {
-    const here = import.meta.dirname;
-    const vsix = path.join(E2E_RUNS, "blank.vsix");
-    const vsce = path.join(here, "../node_modules/@vscode/vsce/vsce");
-    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", vsix], { cwd: path.join(here, "harness/blank"), stdio: "pipe" });
-    return vsix;
 }
 
 /** The frame of the webview that is shown and holds the element. */
@@ -105,7 +97,7 @@ let lab;
 try {
     lab = await startLab("typing", {
         env: { ...model.env, PALIMPSEST_SUMMARIZATION_KIND: "extractive" },
-        extensions: [packageBlank()],
+        extensions: [packExtension("blank")],
         files: { "README.md": "# Shop\n" },
         before: ({ folder, environment }) => execFileSync(E2E_PYTHON, ["-P", "-m", "palimpsest", "import", "--folder", folder, session], { env: environment, stdio: "pipe" }),
     });

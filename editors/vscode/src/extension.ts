@@ -10,6 +10,7 @@ import { FactsTree } from "./facts/tree";
 import { describeMovedApart } from "./hub";
 import type { FromView } from "./messages";
 import { askApproval } from "./native/approvals";
+import { Reviews } from "./native/changes/review";
 import { Keys } from "./native/keys";
 import { OfferedModels } from "./native/models";
 import { askQuietly } from "./native/offers";
@@ -17,6 +18,7 @@ import { registerParticipant } from "./native/participant";
 import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
 import { runTool, TOOL_INFOS } from "./native/tools";
+import { TOASTS } from "./native/texts";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
 import { ServerLife } from "./server/life";
@@ -85,7 +87,9 @@ export function activate(context: vscode.ExtensionContext): void {
     const setup = new Setup(life, keys, () => models.refresh());
     // The list that was open took the focus.
     const backInPanel = async <T>(work: Promise<T>): Promise<T> => work.finally(() => panel.reveal());
+    const reviews = new Reviews();
     const desk = new VscodeDesk(context.workspaceState, log, {
+        apply: (text, info) => reviews.open(text, info),
         startServer: () => void life.start(),
         choosePython: () => life.choosePython(),
         pickModel: (found, current, used) => backInPanel(setup.pickModel(found, current, used)),
@@ -125,7 +129,7 @@ export function activate(context: vscode.ExtensionContext): void {
             void controller.serverIs(phase, sentence, needsPython);
         }),
         vscode.window.registerWebviewViewProvider(ChatPanel.id, panel),
-        vscode.workspace.registerTextDocumentContentProvider(VscodeDesk.scheme, desk),
+        reviews,
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             for (const folder of vscode.workspace.workspaceFolders ?? []) {
                 life.notify(p.DidChangeTrustNotification.method, { folderUri: folder.uri.toString(), isTrusted: true });
@@ -160,6 +164,8 @@ export function activate(context: vscode.ExtensionContext): void {
         command("unshare", inPanel({ type: "unshare" })),
         command("listShared", inPanel({ type: "listShared" })),
         command("showReaders", inPanel({ type: "readers" })),
+        command("acceptChange", (resource) => reviews.accept(resource)),
+        command("discardChange", (resource) => reviews.discard(resource)),
         command("stop", () => controller.handle({ type: "stop" })),
         command("setKey", inPanel({ type: "setUp" })),
         command("choosePython", () => life.choosePython()),
@@ -181,7 +187,7 @@ export function activate(context: vscode.ExtensionContext): void {
 
 /** One notice, with both titles and the way to the fork. */
 async function tellMovedApart(params: p.MovedApartParams, inPanel: (message: FromView) => () => Promise<void>): Promise<void> {
-    if ((await vscode.window.showInformationMessage(describeMovedApart(params), "Open")) === "Open") {
+    if ((await vscode.window.showInformationMessage(describeMovedApart(params), TOASTS.open)) === TOASTS.open) {
         await inPanel({ type: "open", conversationId: params.forkId })();
     }
 }

@@ -50,7 +50,8 @@ export const fromView = v.variant("type", [
     says("detach", { id }),
     says("copy", { text }),
     says("insert", { text }),
-    says("apply", { text, path: v.exactOptional(line) }),
+    /** `info`: what stands behind the fence of the block. */
+    says("apply", { text, info: line }),
     says("openLink", { href: line }),
     /** A path of a workspace folder, as an answer names it. `line`: counted from 0. */
     says("openPath", { path: line, line: v.exactOptional(number) }),

@@ -268,6 +268,9 @@ export const CODE = {
     showLess: "Show less",
 } as const;
 
+/** A button of code that can be put into a file. */
+export const REVIEW_CODE = "Review as a change";
+
 /** A button of shell code. */
 export const RUN_CODE = "Put this into a terminal";
 

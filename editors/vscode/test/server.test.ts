@@ -56,7 +56,7 @@ test("a server of another protocol is refused with what to update", () => {
     expect(explainMismatch({ palimpsest: { version: PROTOCOL_VERSION } })).toBeUndefined();
     expect(explainMismatch({ palimpsest: { version: PROTOCOL_VERSION + 1 } })).toMatch(/Update the extension/);
     expect(explainMismatch({ palimpsest: { version: 0 } })).toMatch(/Update the package palimpsest-ls/);
-    expect(explainMismatch(undefined)).toMatch(/not a Palimpsest server/);
+    expect(explainMismatch(undefined)).toMatch(/not Palimpsest/);
 });
 
 async function options(run: (command: string, args: readonly string[]) => Promise<string>) {
@@ -134,7 +134,7 @@ test("another server of the same version takes the place of the old one", async 
 test("a build that carries no server says what to set", async () => {
     const { value } = await options(machine().run);
     await rm(value.carried, { recursive: true });
-    await expect(ensureEnvironment(value)).rejects.toThrow(/contains no server/);
+    await expect(ensureEnvironment(value)).rejects.toThrow(/brings no server/);
 });
 
 test("a Python without what environments are made with is passed over, and what to install is said", async () => {

@@ -76,9 +76,17 @@ class PalimpsestServer(WorkspaceServer):
     def hears_changes(self) -> bool:
         """Whether the editor takes our notifications. Other editors treat each as an unknown message, and some show a
         warning every time."""
+        return self._announces("notifications")
+
+    @property
+    def offers_set_up(self) -> bool:
+        """Whether the editor itself tells its user that no model is set up, where the answer stands."""
+        return self._announces("setUp")
+
+    def _announces(self, what: str) -> bool:
         experimental = self.client_capabilities.experimental
         ours = experimental.get("palimpsest") if isinstance(experimental, dict) else None
-        return isinstance(ours, dict) and ours.get("notifications") is True
+        return isinstance(ours, dict) and ours.get(what) is True
 
     def warn(self, sentence: str) -> None:
         """Shows the user a warning: nothing failed, but something may not be as they want it."""

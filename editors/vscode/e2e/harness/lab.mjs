@@ -188,6 +188,16 @@ export async function startModel(script, perSecond = 50, characters = 4_000) {
     };
 }
 
+/** The .vsix of an extension of this folder that a test installs beside ours. */
+export function packExtension(name) {
+    const vsix = path.join(E2E_RUNS, `${name}.vsix`);
+    mkdirSync(E2E_RUNS, { recursive: true });
+    const here = import.meta.dirname;
+    const vsce = path.join(here, "../../node_modules/@vscode/vsce/vsce");
+    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", vsix], { cwd: path.join(here, name), stdio: "pipe" });
+    return vsix;
+}
+
 /** A program that answers orders, a line for a line. `said`: its first line. */
 export async function startHelper(command, args, options) {
     const child = startChild(command, args, { ...options, stdio: ["pipe", "pipe", "inherit"] });

@@ -1,11 +1,14 @@
 /** One window of VS Code in Chromium, and what a person does in it. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
 import { E2E_CHROMIUM, E2E_SHOTS, until } from "./lab.mjs";
 
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** Until a window is there, on a machine that does other things as well. */
+const STARTS_MS = 180_000;
 
 export function startBrowser() {
     return chromium.launch({ executablePath: E2E_CHROMIUM, headless: true, args: ARGUMENTS });
@@ -19,15 +22,15 @@ export class Window {
         const context = await browser.newContext({ viewport });
         const window = new Window(await context.newPage(), lab);
         context.on("request", (request) => window.requests.push(request.url()));
-        await window.page.goto(url);
-        await window.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
+        await window.page.goto(url, { timeout: STARTS_MS });
+        await window.page.locator(".monaco-workbench").waitFor({ timeout: STARTS_MS });
         return window;
     }
 
     constructor(page, lab) {
         this.page = page;
         this.lab = lab;
-        page.setDefaultTimeout(20_000);
+        page.setDefaultTimeout(60_000);
         this.panel = page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
     }
 
@@ -99,5 +102,21 @@ export class Window {
         // Away from what shows a tooltip.
         await this.page.mouse.move(900, 15);
         await this.page.screenshot({ path: path.join(E2E_SHOTS, `${name}.png`) });
+        writeFileSync(path.join(E2E_SHOTS, `${name}.txt`), await this.words());
+    }
+
+    /** What a person reads of Palimpsest now, beside each picture. */
+    async words() {
+        const status = '.statusbar-item[id$="palimpsest.usage"]';
+        const read = async (what, locator) => (await locator.allInnerTexts()).filter((text) => text.trim() !== "").map((text) => `## ${what}\n\n${text.trim()}\n`);
+        const shown = (selector) => this.page.locator(`${selector} >> visible=true`);
+        const found = await Promise.all([
+            read("Panel", this.panel.locator("#root")),
+            read("List", shown(".quick-input-widget")),
+            read("Dialog", shown(".monaco-dialog-box")),
+            read("Notification", shown(".notification-list-item")),
+            read("Status bar", shown(status)),
+        ]);
+        return found.flat().join("\n");
     }
 }

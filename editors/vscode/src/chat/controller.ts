@@ -231,7 +231,7 @@ export class ChatController {
             case "insert":
                 return this.desk.insert(message.text);
             case "apply":
-                return this.desk.apply(message.text, message.path);
+                return this.desk.apply(message.text, message.info);
             case "openPath":
                 return this.desk.openPath(message.path, message.line);
             case "toTerminal":

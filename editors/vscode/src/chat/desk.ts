@@ -4,8 +4,8 @@ import type { Attachment, ModelInfo } from "../protocol.gen";
 export interface Desk {
     copy(text: string): Promise<void>;
     insert(text: string): Promise<void>;
-    /** Shows what would change in a file of the workspace, and changes it when the user agrees. */
-    apply(text: string, path: string | undefined): Promise<void>;
+    /** Shows what would change in a file of the workspace; the user accepts or discards it there. `info`: of the block of code. */
+    apply(text: string, info: string): Promise<void>;
     /** Opens a page or a file when the user agrees. */
     openLink(href: string): Promise<void>;
     /** Opens a file of the workspace, at a line counted from 0 where one is named. */

@@ -1,10 +1,9 @@
 /** Which model answers: whether there is one at all, and the choice of another. */
 import type { FromHost, FromView } from "../messages";
+import { isSetUp } from "../native/model_list";
 import { isUnknownMethod, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
 import type { Desk } from "./desk";
-
-const OFFLINE = "offline";
 
 export class ModelChoice {
     constructor(
@@ -18,7 +17,7 @@ export class ModelChoice {
     async look(): Promise<void> {
         try {
             const { models } = await this.server.request(p.ModelListRequest, {});
-            this.tell({ type: "models", isSetUp: models.some((each) => each.isAvailable && each.provider !== OFFLINE) });
+            this.tell({ type: "models", isSetUp: isSetUp(models) });
         } catch (error) {
             if (!isUnknownMethod(error)) {
                 throw error;

@@ -1,22 +1,20 @@
-/** The desk made of VS Code. Files are changed only where they lie in the workspace, and only after their diff was shown. */
+/** The desk made of VS Code. */
 import * as vscode from "vscode";
 
 import type { Attachment, ModelInfo } from "../protocol.gen";
+import { inFolders, isFile } from "../native/changes/target";
+import { DESK } from "../native/texts";
 import { followable } from "../view/links";
 import type { Desk } from "./desk";
 
 const LAST = "lastConversation";
 const NEW_DRAFT = "newDraft";
 
-export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
-    static readonly scheme = "palimpsest-proposal";
-    private readonly proposals = new Map<string, string>();
-    private counter = 0;
-
+export class VscodeDesk implements Desk {
     constructor(
         private readonly memory: vscode.Memento,
         private readonly log: vscode.LogOutputChannel,
-        private readonly around: Pick<Desk, "startServer" | "choosePython" | "pickModel" | "setUp">,
+        private readonly around: Pick<Desk, "apply" | "startServer" | "choosePython" | "pickModel" | "setUp">,
     ) {}
 
     get lastConversation(): string | undefined {
@@ -35,10 +33,6 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
         void this.memory.update(NEW_DRAFT, text);
     }
 
-    provideTextDocumentContent(uri: vscode.Uri): string {
-        return this.proposals.get(uri.query) ?? "";
-    }
-
     async copy(text: string): Promise<void> {
         await vscode.env.clipboard.writeText(text);
     }
@@ -46,57 +40,29 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     async insert(text: string): Promise<void> {
         const editor = vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0];
         if (editor === undefined) {
-            throw new Error("First open the file to insert into.");
+            throw new Error(DESK.nowhereToInsert);
         }
         await editor.edit((edit) => {
             edit.replace(editor.selection, text);
         });
     }
 
-    async apply(text: string, path: string | undefined): Promise<void> {
-        const target = path === undefined ? (vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0])?.document.uri : await findInWorkspace(path);
-        if (target === undefined || vscode.workspace.getWorkspaceFolder(target) === undefined) {
-            throw new Error("First open the workspace file to apply this to.");
-        }
-        const document = await vscode.workspace.openTextDocument(target);
-        const editor = vscode.window.visibleTextEditors.find((each) => each.document === document);
-        const range = editor === undefined || editor.selection.isEmpty ? new vscode.Range(0, 0, document.lineCount, 0) : new vscode.Range(editor.selection.start, editor.selection.end);
-        const whole = document.validateRange(range);
-        const before = document.version;
-        const all = document.getText();
-        const proposed = all.slice(0, document.offsetAt(whole.start)) + text + all.slice(document.offsetAt(whole.end));
-        const id = String(++this.counter);
-        this.proposals.set(id, proposed);
-        const name = vscode.workspace.asRelativePath(target);
-        try {
-            const shown = target.with({ scheme: VscodeDesk.scheme, query: id });
-            await vscode.commands.executeCommand("vscode.diff", target, shown, `${name}: current and proposed`, { preview: true });
-            const answer = await vscode.window.showInformationMessage(`Apply this change to ${name}?`, "Apply");
-            if (answer === "Apply") {
-                if (document.version !== before) {
-                    throw new Error(`${name} has changed meanwhile. Nothing was applied.`);
-                }
-                const edit = new vscode.WorkspaceEdit();
-                edit.replace(target, whole, text);
-                await vscode.workspace.applyEdit(edit);
-            }
-        } finally {
-            this.proposals.delete(id);
-        }
+    apply(text: string, info: string): Promise<void> {
+        return this.around.apply(text, info);
     }
 
     async openLink(href: string): Promise<void> {
         const address = followable(href);
         if (address === undefined) {
-            throw new Error("This link leads to no page and no file.");
+            throw new Error(DESK.deadLink);
         }
         const uri = vscode.Uri.parse(address, true);
         if (uri.scheme === "file") {
-            if (vscode.workspace.getWorkspaceFolder(uri) === undefined && !(await confirm(`Open the file ${uri.fsPath}, which is not in the workspace?`))) {
+            if (vscode.workspace.getWorkspaceFolder(uri) === undefined && !(await confirm(DESK.openOutside(uri.fsPath)))) {
                 return;
             }
             await vscode.window.showTextDocument(uri);
-        } else if (await confirm(`Open ${address} in your browser?`)) {
+        } else if (await confirm(DESK.openPage(address))) {
             await vscode.env.openExternal(uri);
         }
     }
@@ -104,29 +70,30 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     async openPlace(address: string, line: number | undefined): Promise<void> {
         const uri = vscode.Uri.parse(address, true);
         if (uri.scheme === "untitled" || vscode.workspace.getWorkspaceFolder(uri) === undefined) {
-            throw new Error("This place is not in the workspace.");
+            throw new Error(DESK.outside);
         }
         const selection = line === undefined ? {} : { selection: new vscode.Range(line, 0, line, 0) };
         await vscode.window.showTextDocument(uri, { preview: true, ...selection });
     }
 
     async openPath(path: string, line: number | undefined): Promise<void> {
-        const uri = await findInWorkspace(path);
-        if (uri === undefined) {
-            throw new Error(`There is no file ${path} in this folder.`);
+        for (const uri of inFolders(path)) {
+            if (await isFile(uri)) {
+                return this.openPlace(uri.toString(), line);
+            }
         }
-        await this.openPlace(uri.toString(), line);
+        throw new Error(DESK.noFile(path));
     }
 
     async toTerminal(text: string): Promise<void> {
         const command = text.trim();
         // A shell may run each line as it comes.
-        if (/[\n\r]/.test(command) && !(await confirm("This has several lines. A terminal may run them at once. Go on?", "Go on"))) {
+        if (/[\n\r]/.test(command) && !(await confirm(DESK.severalLines, DESK.goOn))) {
             return;
         }
         // eslint-disable-next-line no-control-regex
         if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(command)) {
-            throw new Error("This has characters that control a terminal. Nothing was put there.");
+            throw new Error(DESK.controlCharacters);
         }
         const terminal = vscode.window.activeTerminal ?? vscode.window.createTerminal();
         terminal.show();
@@ -183,21 +150,6 @@ export class VscodeDesk implements Desk, vscode.TextDocumentContentProvider {
     }
 }
 
-async function confirm(question: string, yes = "Open"): Promise<boolean> {
+async function confirm(question: string, yes: string = DESK.open): Promise<boolean> {
     return (await vscode.window.showWarningMessage(question, { modal: true }, yes)) === yes;
-}
-
-async function findInWorkspace(path: string): Promise<vscode.Uri | undefined> {
-    for (const folder of vscode.workspace.workspaceFolders ?? []) {
-        const uri = vscode.Uri.joinPath(folder.uri, path);
-        if (vscode.workspace.getWorkspaceFolder(uri) !== undefined) {
-            try {
-                await vscode.workspace.fs.stat(uri);
-                return uri;
-            } catch {
-                // It may lie in another folder.
-            }
-        }
-    }
-    return undefined;
 }

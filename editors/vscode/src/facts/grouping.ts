@@ -1,4 +1,5 @@
 /** Facts as the tree shows them. */
+import { FACT_ROWS } from "../native/texts";
 import type { FactInfo, FactSource } from "../protocol.gen";
 import { FACTS } from "../texts";
 
@@ -26,18 +27,14 @@ export function group(facts: readonly FactInfo[]): Group[] {
     return stale.length === 0 ? groups : [{ title: FACTS.toCheck, facts: stale }, ...groups];
 }
 
-const CONDITIONS = { fresh: "", moved: "has moved", changed: "has changed", missing: "is gone" } as const;
-
 /** A place, with its lines counted from 1 and what has become of it. */
 export function describePlace(source: FactSource): string {
     const lines = source.startLine === undefined ? "" : `:${source.startLine + 1}${source.endLine === undefined || source.endLine === source.startLine ? "" : `-${source.endLine + 1}`}`;
-    return `${source.symbol === undefined ? "" : `${source.symbol}, `}${source.path}${lines} ${CONDITIONS[source.condition]}`.trim();
+    return `${source.symbol === undefined ? "" : `${source.symbol}, `}${source.path}${lines} ${FACT_ROWS.conditions[source.condition]}`.trim();
 }
-
-const KINDS = { entity: "entity", decision: "decision", constraint: "constraint", codeState: "state of the code", pinned: "pinned" } as const;
 
 /** What stands beside a statement: its kind, and the colleague who noted it. */
 export function describe(fact: FactInfo): string {
-    const kind = KINDS[fact.factType];
-    return fact.author === undefined ? kind : `${kind}, noted by ${fact.author}`;
+    const kind = FACT_ROWS.kinds[fact.factType];
+    return fact.author === undefined ? kind : FACT_ROWS.notedBy(kind, fact.author);
 }

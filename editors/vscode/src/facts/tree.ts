@@ -1,6 +1,7 @@
 /** The facts of the open folders: stale ones first, then by file, then by type. */
 import * as vscode from "vscode";
 
+import { FACTS } from "../native/texts";
 import { isUnknownMethod, type ServerPort } from "../port";
 import { FactsForgetRequest, FactsRestoreRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
 import { describe, describePlace, group, type Group } from "./grouping";
@@ -59,12 +60,12 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
 
     /** Asks first, and offers to take it back. */
     private async forget({ content, shared }: FactInfo, params: FactParams): Promise<void> {
-        if ((await vscode.window.showWarningMessage(`Forget this fact? No model will get it any more.${shared ? " Your team forgets it too, for good." : ""}`, { modal: true, detail: content }, "Forget")) !== "Forget") {
+        if ((await vscode.window.showWarningMessage(FACTS.forgetQuestion(shared), { modal: true, detail: content }, FACTS.forget)) !== FACTS.forget) {
             return;
         }
         await this.server.request(FactsForgetRequest, params);
-        void vscode.window.showInformationMessage(`Forgotten: ${content}`, "Restore").then(async (chosen) => {
-            if (chosen === "Restore") {
+        void vscode.window.showInformationMessage(FACTS.forgotten(content), FACTS.restore).then(async (chosen) => {
+            if (chosen === FACTS.restore) {
                 await this.server.request(FactsRestoreRequest, params);
                 this.refresh();
             }
@@ -75,10 +76,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
     async pin(): Promise<void> {
         const editor = vscode.window.activeTextEditor;
         if (editor === undefined || vscode.workspace.getWorkspaceFolder(editor.document.uri) === undefined) {
-            throw new Error("First open the file that the fact is about, and select its lines.");
+            throw new Error(FACTS.noFile);
         }
         const { selection, document } = editor;
-        const content = await vscode.window.showInputBox({ title: "Keep a fact", prompt: selection.isEmpty ? "What is true of this file?" : "What is true of the selected lines?" });
+        const content = await vscode.window.showInputBox({ title: FACTS.add, prompt: selection.isEmpty ? FACTS.ofFile : FACTS.ofLines });
         if (content === undefined || content.trim() === "") {
             return;
         }
@@ -98,15 +99,15 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
         const { fact } = node;
         const item = new vscode.TreeItem(fact.content);
         item.description = describe(fact);
-        item.tooltip = [fact.content, fact.author === undefined ? "" : `Noted by ${fact.author}, on another checkout`, fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
+        item.tooltip = [fact.content, fact.author === undefined ? "" : FACTS.author(fact.author), fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
         item.contextValue = fact.isStale ? "fact.stale" : "fact";
         item.iconPath = new vscode.ThemeIcon(fact.isStale ? "warning" : fact.factType === "pinned" ? "pinned" : "note");
-        item.accessibilityInformation = { label: `${fact.isStale ? "Stale: " : ""}${fact.content}, ${describe(fact)}` };
+        item.accessibilityInformation = { label: `${fact.isStale ? FACTS.stale : ""}${fact.content}, ${describe(fact)}` };
         const source = fact.sources[0];
         if (source !== undefined) {
             const line = source.startLine ?? 0;
             const selection = new vscode.Range(line, 0, line, 0);
-            item.command = { command: "vscode.open", title: "Open the place", arguments: [vscode.Uri.parse(source.uri, true), { selection }] };
+            item.command = { command: "vscode.open", title: FACTS.openPlace, arguments: [vscode.Uri.parse(source.uri, true), { selection }] };
         }
         return item;
     }
@@ -122,10 +123,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
                 const { facts } = await this.server.request(FactsListRequest, { folderUri: folder.uri.toString(), limit: PAGE });
                 groups.push(...group(facts).map((each) => ({ group: each, folder, isNamed: folders.length > 1 })));
             }
-            this.say(groups.length === 0 ? "There are no facts yet." : undefined);
+            this.say(groups.length === 0 ? FACTS.none : undefined);
             return groups;
         } catch (error) {
-            this.say(isUnknownMethod(error) ? "This server has no facts." : "The facts could not be read.");
+            this.say(isUnknownMethod(error) ? FACTS.unknown : FACTS.unread);
             return [];
         }
     }

@@ -20,5 +20,5 @@ export async function askApproval(params: ApprovalRequestParams, token: vscode.C
         void vscode.window.showInformationMessage(TOASTS.asks(params.title), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
     }
     const answer = await answered;
-    return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, "The question was answered elsewhere.") : { answer };
+    return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, TOASTS.answeredElsewhere) : { answer };
 }

@@ -16,6 +16,11 @@ export interface Row {
 const OFFLINE = "offline";
 const EDITOR = "editor";
 
+/** Whether a model is set up that answers in words. */
+export function isSetUp(models: readonly ModelInfo[]): boolean {
+    return models.some((each) => each.isAvailable && each.provider !== OFFLINE);
+}
+
 /** `used`: the tokens of the conversation so far. */
 export function rows(models: readonly ModelInfo[], current: string | undefined, used: number): Row[] {
     const of = (wanted: (model: ModelInfo) => boolean) => models.filter((each) => each.provider !== OFFLINE && wanted(each)).sort((a, b) => Number(b.name === current) - Number(a.name === current) || Number(b.isDefault) - Number(a.isDefault) || b.budgetTokens - a.budgetTokens);

@@ -3,6 +3,7 @@ import type * as vscode from "vscode";
 import { ResponseError } from "vscode-languageserver-protocol";
 
 import type { AskEditorModelParams, AskEditorModelResult, EditorModelDeltaParams, EditorModelErrorData, EditorModelErrorKind, EditorModelInfo, EditorModelMessage, EditorModelPart } from "../protocol.gen";
+import { PARTICIPANT } from "./texts";
 
 /** What this extension contributes itself; the server would ask the server. */
 const OWN_VENDOR = "palimpsest";
@@ -116,13 +117,13 @@ export class OfferedModels {
 
 function options({ tools }: AskEditorModelParams): vscode.LanguageModelChatRequestOptions {
     return {
-        justification: "You chose this model for a conversation with Palimpsest.",
+        justification: PARTICIPANT.justification,
         ...(tools === undefined ? {} : { tools: tools.map(({ name, description, parameters }) => ({ name, description, inputSchema: parameters })) }),
     };
 }
 
 function failed(kind: EditorModelErrorKind, code = REQUEST_FAILED): ResponseError<EditorModelErrorData> {
-    return new ResponseError(code, "The model could not be used, or did not answer.", { kind });
+    return new ResponseError(code, PARTICIPANT.failed, { kind });
 }
 
 /** Codes are VS Code's; names are what Copilot Chat gives its errors, read in its source, 2026-11. */

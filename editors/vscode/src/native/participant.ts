@@ -4,6 +4,8 @@ import * as vscode from "vscode";
 import { toFailure, type ServerPort } from "../port";
 import { ConversationArchiveRequest, ConversationCreateRequest, ModelListRequest } from "../protocol.gen";
 import { answer } from "./answering";
+import { isSetUp } from "./model_list";
+import { KEYS, PARTICIPANT } from "./texts";
 
 /** PROTOCOL.md gives no estimate for a text alone; this only tells VS Code how much it may send. */
 const CHARACTERS_PER_TOKEN = 4;
@@ -20,6 +22,9 @@ export function registerParticipant(context: vscode.ExtensionContext, server: Se
             const result = await answer(server, { text: request.prompt, ...where }, token, (text) => {
                 stream.markdown(text);
             });
+            if (!isSetUp((await server.request(ModelListRequest, {})).models)) {
+                stream.button({ command: "palimpsest.setKey", title: KEYS.add });
+            }
             return { metadata: { conversationId: result.conversationId } };
         } catch (error) {
             return { errorDetails: { message: toFailure(error).sentence }, metadata: typeof conversationId === "string" ? { conversationId } : {} };
@@ -46,7 +51,7 @@ class Models implements vscode.LanguageModelChatProvider {
         // VS Code's Chat view calls a participant only while a model can be chosen there, in its agent mode only one that takes
         // tools. The types do not name the two fields. Tools of others are not called: the server has its own.
         const chosen = { isDefault: true, isUserSelectable: true };
-        return [{ id: "palimpsest", name: `Palimpsest (${model.name})`, family: "palimpsest", version: "1", ...limits, ...chosen, capabilities: { toolCalling: true } }];
+        return [{ id: "palimpsest", name: PARTICIPANT.model(model.name), family: "palimpsest", version: "1", ...limits, ...chosen, capabilities: { toolCalling: true } }];
     }
 
     async provideLanguageModelChatResponse(
@@ -57,7 +62,7 @@ class Models implements vscode.LanguageModelChatProvider {
         token: vscode.CancellationToken,
     ): Promise<void> {
         const text = messages.map((message) => textOf(message.content)).filter((each) => each !== "").join("\n\n");
-        const { conversationId } = await this.server.request(ConversationCreateRequest, { title: "Asked by another extension" });
+        const { conversationId } = await this.server.request(ConversationCreateRequest, { title: PARTICIPANT.asked });
         try {
             await answer(this.server, { text, conversationId }, token, (piece) => {
                 progress.report(new vscode.LanguageModelTextPart(piece));

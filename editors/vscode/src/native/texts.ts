@@ -20,11 +20,21 @@ export const START = {
     noRoom: (folder: string) => `Palimpsest could not start. There is not enough room on the disk: it needs about 100 MB in ${folder}. ${SAFE}`,
     notInstalled: `Palimpsest could not start. The packages it needs could not be installed; the log says why. ${SAFE}`,
     failed: (why: string) => `Palimpsest could not start. ${why} ${SAFE}`,
+    named: (sentence: string) => `Palimpsest: ${sentence}`,
+    ended: "It ended or did not answer at its start. The log has its last output.",
+    notRunning: "Palimpsest is not running. Restart it, or look into its log.",
+    stopped: "Palimpsest was stopped.",
+    again: (seconds: number) => `Palimpsest stopped unexpectedly and is started again${seconds === 0 ? "" : ` in ${seconds} s`}. The text that was shown is kept.`,
+    noServer: "This build of the extension brings no server. Set palimpsest.server.path or palimpsest.server.python.",
+    notOurs: "The program that was started is not Palimpsest. Check the setting palimpsest.server.path.",
+    tooNew: (theirs: number, ours: number) => `The server speaks version ${theirs} of the protocol and this extension version ${ours}. Update the extension, or point palimpsest.server.path to an older server.`,
+    tooOld: (theirs: number, ours: number) => `The server speaks version ${theirs} of the protocol and this extension version ${ours}. Update the package palimpsest-ls that palimpsest.server.path or palimpsest.server.python leads to.`,
     keepsEnding: `Palimpsest stopped and could not be restarted. ${SAFE}`,
 } as const;
 
 export const KEYS = {
     title: "Add a key or choose a model (1/2)",
+    add: "Add a key or choose a model",
     which: "Which service?",
     isSet: "key is set",
     isSetElsewhere: "key is set in the environment",
@@ -95,4 +105,77 @@ export const TOASTS = {
     review: "Review",
     notNow: "Not now",
     open: "Open",
+    answeredElsewhere: "The question was answered elsewhere.",
+} as const;
+
+/** Code of an answer that is put into a file. */
+export const CHANGES = {
+    title: (name: string) => `${name}: as it is, and changed`,
+    which: "Which file is this code for?",
+    whichOf: (path: string) => `Which file is ${path}?`,
+    search: "Search files",
+    activeFile: "the file you look at",
+    otherFile: "Another file…",
+    choose: "Choose",
+    newFile: (path: string) => `A new file ${path}`,
+    noFolder: "First open the folder that this code is for.",
+    outside: (path: string) => `${path} is not in this folder, so nothing was changed.`,
+    none: "There is no change to accept here. Choose “Review as a change” in the answer again.",
+    outdated: (name: string) => `${name} has changed since. Nothing was changed; choose “Review as a change” in the answer again.`,
+    failed: (name: string) => `${name} could not be changed. It may be read-only.`,
+    removes: (names: readonly string[], name: string) => `This change takes ${names.slice(0, 5).join(", ")}${names.length > 5 ? ` and ${names.length - 5} more` : ""} out of ${name}.`,
+    refused: {
+        nothing: () => "This code only says that something stays as it is. There is nothing to change.",
+        noFile: (name: string) => `This code leaves parts out, and there is no ${name} to take them from. Ask for the whole file.`,
+        notFound: (name: string) => `The place of this code in ${name} was not found. Insert it where it belongs, or ask for the whole file.`,
+        ambiguous: (name: string) => `This code fits in more than one place of ${name}. Ask for it with the lines around it, or insert it yourself.`,
+        same: (name: string) => `${name} says this already. There is nothing to change.`,
+    },
+} as const;
+
+/** What the panel asks of the editor around it. */
+export const DESK = {
+    nowhereToInsert: "First open the file to insert into.",
+    deadLink: "This link leads to no page and no file.",
+    openOutside: (path: string) => `Open the file ${path}, which is not in this folder?`,
+    openPage: (address: string) => `Open ${address} in your browser?`,
+    open: "Open",
+    outside: "This place is not in an open folder.",
+    noFile: (path: string) => `There is no file ${path} in this folder.`,
+    severalLines: "This has several lines. A terminal may run them at once. Go on?",
+    goOn: "Go on",
+    controlCharacters: "This has characters that control a terminal. Nothing was put there.",
+} as const;
+
+/** `@palimpsest` in VS Code's own chat, and the model that other extensions can ask. */
+export const PARTICIPANT = {
+    asked: "Asked by another extension",
+    model: (name: string) => `Palimpsest (${name})`,
+    justification: "You chose this model for a conversation with Palimpsest.",
+    failed: "The model could not be used, or did not answer.",
+} as const;
+
+/** The tree of facts, and what is asked about one. */
+export const FACTS = {
+    add: "Add a fact",
+    ofFile: "What is true of this file?",
+    ofLines: "What is true of the selected lines?",
+    noFile: "First open the file that the fact is about, and select its lines.",
+    forgetQuestion: (isShared: boolean) => `Forget this fact? No model will get it any more.${isShared ? " Your team forgets it too, for good." : ""}`,
+    forget: "Forget",
+    forgotten: (content: string) => `Forgotten: ${content}`,
+    restore: "Restore",
+    author: (name: string) => `Noted by ${name}, in another copy of this folder`,
+    stale: "Stale: ",
+    openPlace: "Open the place",
+    none: "No facts yet.",
+    unknown: "This server keeps no facts.",
+    unread: "The facts could not be read.",
+} as const;
+
+/** A row of that tree. */
+export const FACT_ROWS = {
+    conditions: { fresh: "", moved: "has moved", changed: "has changed", missing: "is gone" },
+    kinds: { entity: "entity", decision: "decision", constraint: "constraint", codeState: "state of the code", pinned: "pinned" },
+    notedBy: (kind: string, name: string) => `${kind}, noted by ${name}`,
 } as const;

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
 
-import { START } from "../native/texts";
+import { CHANGES, START } from "../native/texts";
 import type { ServerPort } from "../port";
 import type { TurnDelta } from "../protocol.gen";
 import { forServer } from "../settings";
@@ -61,7 +61,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             await client.start();
         } catch (error) {
             this.isWanted = false;
-            const why = error instanceof ResponseError ? "It ended or did not answer at its start. The log has its last output." : error instanceof Error ? error.message : "";
+            const why = error instanceof ResponseError ? START.ended : error instanceof Error ? error.message : "";
             this.log.error(`The server could not be started. ${why}${error instanceof SetupFailed && error.cause instanceof Error ? ` ${error.cause.message}` : ""}`);
             this.say("stopped", error instanceof SetupFailed ? error.message : START.failed(why), error instanceof NoPython);
         }
@@ -69,7 +69,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 
     /** A Python of the user's to make the environment with, and another try. */
     async choosePython(): Promise<void> {
-        const [file] = (await vscode.window.showOpenDialog({ title: START.pythonDialog, openLabel: "Choose" })) ?? [];
+        const [file] = (await vscode.window.showOpenDialog({ title: START.pythonDialog, openLabel: CHANGES.choose })) ?? [];
         if (file !== undefined) {
             await this.context.globalState.update(BASE_PYTHON, file.fsPath);
             await this.start();
@@ -132,7 +132,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 
     private running(): LanguageClient {
         if (this.client?.state !== State.Running) {
-            throw new Error("The server is not running.");
+            throw new Error(START.notRunning);
         }
         return this.client;
     }
@@ -162,7 +162,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         });
         const begin = () => {
             this.say("starting", START.settingUp);
-            void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: `Palimpsest: ${START.settingUp}`, cancellable: true }, (_, token) => {
+            void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: START.named(START.settingUp), cancellable: true }, (_, token) => {
                 token.onCancellationRequested(() => {
                     abort.abort(new Error(START.stoppedByUser));
                 });
@@ -217,17 +217,17 @@ export class ServerLife implements ServerPort, vscode.Disposable {
                 closed: async () => {
                     const next = this.isWanted ? this.backoff.ended() : { kind: "giveUp" as const };
                     if (next.kind === "giveUp") {
-                        this.say("stopped", this.isWanted ? START.keepsEnding : "Palimpsest was stopped.");
+                        this.say("stopped", this.isWanted ? START.keepsEnding : START.stopped);
                         return { action: CloseAction.DoNotRestart, handled: true };
                     }
-                    this.say("starting", `The server has ended unexpectedly and is started again${next.delayMs === 0 ? "" : ` in ${next.delayMs / 1000} s`}. The text that was shown is kept.`);
+                    this.say("starting", START.again(next.delayMs / 1000));
                     await new Promise((resolve) => setTimeout(resolve, next.delayMs));
                     return { action: this.isWanted ? CloseAction.Restart : CloseAction.DoNotRestart, handled: true };
                 },
             },
         };
         const client = new QuietClient("palimpsest", "Palimpsest", { run, debug: run }, options);
-        client.registerFeature(hearsChanges);
+        client.registerFeature(announces);
         this.prepare(client);
         client.onDidChangeState(({ newState }) => {
             if (newState === State.Running && this.client === client) {
@@ -251,17 +251,17 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     }
 }
 
-/** The panel and the status bar say what is wrong with the server; messages of the library on top would say it again. */
-/** Asks for the notifications of our protocol: a server sends them to nobody who does not. */
-const hearsChanges: StaticFeature = {
+/** Asks for the notifications of our protocol: a server sends them to nobody who does not. That no model is set up stands in the panel. */
+const announces: StaticFeature = {
     fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { palimpsest: { notifications: true } };
+        capabilities.experimental = { palimpsest: { notifications: true, setUp: true } };
     },
     initialize: () => undefined,
     getState: () => ({ kind: "static" }),
     clear: () => undefined,
 };
 
+/** The panel and the status bar say what is wrong with the server; messages of the library on top would say it again. */
 class QuietClient extends LanguageClient {
     override error(message: string, data?: unknown): void {
         super.error(message, data, false);

@@ -129,7 +129,7 @@ async function findCarried(folder: string): Promise<{ wheel: string; requirement
     const name = names.find((each) => each.startsWith("palimpsest_ls-") && each.endsWith(".whl"));
     const requirements = path.join(folder, "requirements.txt");
     if (name === undefined || !existsSync(requirements)) {
-        throw new Error("This build of the extension contains no server. Set palimpsest.server.path or palimpsest.server.python.");
+        throw new Error(START.noServer);
     }
     const wheel = path.join(folder, name);
     const hash = createHash("sha256");

@@ -1,4 +1,5 @@
 /** Whether a server speaks the protocol this extension was built for, and what to do when it does not. */
+import { START } from "../native/texts";
 
 /** PROTOCOL.md, `capabilities.experimental.palimpsest`. */
 export const PROTOCOL_VERSION = 1;
@@ -10,11 +11,9 @@ export function explainMismatch(experimental: unknown): string | undefined {
         return undefined;
     }
     if (typeof announced !== "number") {
-        return "The program that was started is not a Palimpsest server. Check the setting palimpsest.server.path.";
+        return START.notOurs;
     }
-    return announced > PROTOCOL_VERSION
-        ? `The server speaks version ${announced} of the protocol and this extension version ${PROTOCOL_VERSION}. Update the extension, or point palimpsest.server.path to an older server.`
-        : `The server speaks version ${announced} of the protocol and this extension version ${PROTOCOL_VERSION}. Update the package palimpsest-ls that palimpsest.server.path or palimpsest.server.python leads to.`;
+    return announced > PROTOCOL_VERSION ? START.tooNew(announced, PROTOCOL_VERSION) : START.tooOld(announced, PROTOCOL_VERSION);
 }
 
 function dig(value: unknown, key: string): unknown {

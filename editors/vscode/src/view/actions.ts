@@ -44,9 +44,10 @@ function act(event: Event, post: (message: FromView) => void): void {
         button.textContent = isFolded ? CODE.showAll(Number(button.dataset["lines"])) : CODE.showLess;
         return;
     }
-    const code = button?.closest(".code")?.querySelector("code")?.textContent;
+    const block = button?.closest<HTMLElement>(".code");
+    const code = block?.querySelector("code")?.textContent;
     if (button !== undefined && button !== null && code !== undefined && code !== null) {
         const action = button.dataset["code"];
-        post(action === "insert" ? { type: "insert", text: code } : action === "run" ? { type: "toTerminal", text: code } : action === "apply" ? { type: "apply", text: code } : { type: "copy", text: code });
+        post(action === "insert" ? { type: "insert", text: code } : action === "run" ? { type: "toTerminal", text: code } : action === "apply" ? { type: "apply", text: code, info: block?.dataset["info"] ?? "" } : { type: "copy", text: code });
     }
 }

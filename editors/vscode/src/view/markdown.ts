@@ -15,6 +15,8 @@ const LONGEST_LINE = 5_000;
 const PLAIN_LINE = 10_000;
 /** Longer code may come in several pieces, none of which is what to put into a file. */
 const MOST_TAKEN = 25_000;
+/** What stands behind a fence may name a file. */
+const MOST_INFO = 1_000;
 
 const markdown = new MarkdownIt("default", { html: false, linkify: false, breaks: false, maxNesting: 30 });
 markdown.validateLink = () => true;
@@ -90,7 +92,7 @@ function renderCode(code: string, info: string): string {
     const inner = (shown === code ? highlight(code, language) : undefined) ?? escape(shown);
     // The buttons are added by the panel, which finds the code by this class. Of code that is not there whole nothing is taken.
     const isWhole = shown === code && code.length < MOST_TAKEN;
-    return `<div class="code${isWhole ? "" : " bounded"}" data-language="${escape(language)}"><pre tabindex="0"><code>${inner}</code></pre></div>`;
+    return `<div class="code${isWhole ? "" : " bounded"}" data-language="${escape(language)}" data-info="${escape(info.slice(0, MOST_INFO))}"><pre tabindex="0"><code>${inner}</code></pre></div>`;
 }
 
 const ALLOWED = {
@@ -98,7 +100,7 @@ const ALLOWED = {
         ...["p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span", "div"],
         ...["h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"],
     ],
-    ALLOWED_ATTR: ["class", "role", "tabindex", "title", "start", "data-href", "data-path", "data-line", "data-language", "data-image"],
+    ALLOWED_ATTR: ["class", "role", "tabindex", "title", "start", "data-href", "data-path", "data-line", "data-language", "data-info", "data-image"],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     // `followable` has looked at the address, and no browser follows this attribute.

@@ -1,7 +1,7 @@
 /** Markdown in the panel: of a message that is complete, and of one that is still growing. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { CODE, RUN_CODE } from "../texts";
+import { CODE, REVIEW_CODE, RUN_CODE } from "../texts";
 import { GrowingBlocks } from "./blocks";
 import { renderMarkdown } from "./markdown";
 import { boundLines, visible } from "./visible";
@@ -118,7 +118,7 @@ function codeBar(language: string): HTMLElement {
     spring.className = "spring";
     const buttons = document.createElement("span");
     buttons.className = "acts";
-    for (const [action, label, icon] of [["copy", "Copy", "copy"], ["insert", "Insert", "insert"], ["apply", "Apply", "git-compare"], ["run", RUN_CODE, "terminal"]] as const) {
+    for (const [action, label, icon] of [["copy", "Copy", "copy"], ["insert", "Insert", "insert"], ["apply", REVIEW_CODE, "git-compare"], ["run", RUN_CODE, "terminal"]] as const) {
         if ((action === "apply" && UNPLACED.has(language)) || (action === "run" && !SHELL.has(language))) {
             continue;
         }
@@ -126,7 +126,7 @@ function codeBar(language: string): HTMLElement {
         button.type = "button";
         button.className = "icon";
         button.dataset["code"] = action;
-        button.title = action === "run" ? label : `${label} this code`;
+        button.title = action === "run" || action === "apply" ? label : `${label} this code`;
         button.setAttribute("aria-label", button.title);
         const glyph = document.createElement("i");
         glyph.className = `codicon codicon-${icon}`;

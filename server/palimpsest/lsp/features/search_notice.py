@@ -12,7 +12,10 @@ from palimpsest.services.models.offline_notice import next_step, notice_of, offe
 
 
 async def tell_of_search(ls: PalimpsestServer, session: FolderSession, turn_id: TurnId) -> None:
-    """Tells the user once a conversation that no model answers, and how to set one up in this editor."""
+    """Tells the user once a conversation that no model answers, and how to set one up in this editor. An editor that
+    says so itself would say it twice."""
+    if ls.offers_set_up:
+        return
     notice = await offer_of(session.folder.store, turn_id, session.contexts.models)
     if notice is None:
         notice = await notice_of(session.folder.store, turn_id, next_step(ls.editor_name))

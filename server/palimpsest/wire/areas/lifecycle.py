@@ -3,7 +3,8 @@
 A server announces this protocol under `capabilities.experimental.palimpsest` as `{"version": 1}`. Its own notifications
 (`palimpsest/didChange…`, `palimpsest/didMoveApart`, `palimpsest/contextEvent`) go only to editors that ask for them in
 `initialize`, with `{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they
-would be unknown messages. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
+would be unknown messages. With `{"setUp": true}` there, an editor says itself that no model is set up, and the server
+does not say it in a message. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
 
 An editor that pulls diagnostics, and can learn that they have changed without an edit (`workspace/diagnostic/refresh`,
 or these notifications), pulls them. To any other editor they are pushed, and no `diagnosticProvider` is announced.
