@@ -28,7 +28,7 @@ parallel := -n logical --maxprocesses 8 --dist loadgroup
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -54,6 +54,7 @@ help:
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks'
+	@echo 'make prices             write the table of what models cost anew'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
 	@echo 'make clean              remove what builds and tests left behind'
 	@echo 'make distclean          remove the environments as well'
@@ -197,6 +198,12 @@ neovim-tour: dev-ready
 # Needs tmux; a scripted server answers. Writes build/terminal-screens/index.html and each screen as text.
 terminal-screens: dev-ready
 	@$(dev) dev.terminal_screens build/terminal-screens
+
+# What services charge for their models, by a package that collects their price lists.
+prices:
+	@[ -x build/prices/bin/python ] || $${PYTHON:-python3} -m venv build/prices
+	@build/prices/bin/python -I -m pip --quiet --disable-pip-version-check --no-input install --upgrade genai-prices
+	@build/prices/bin/python -I dev/price_table.py
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .

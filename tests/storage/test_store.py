@@ -190,7 +190,7 @@ async def test_a_step_is_committed_once_with_its_journal_pruned(store: Store) ->
     admission = await admit(store)
     step = await begin_and_say(store, admission, "an", "swer")
     assert admission.lease is not None
-    end = StepEnd(Ending.COMPLETE, TokenUsage(5, output_tokens=2), TurnEnd(TurnState.COMMITTED, "end"))
+    end = StepEnd(Ending.COMPLETE, TokenUsage(5, output_tokens=2), None, TurnEnd(TurnState.COMMITTED, "end"))
     said = StepMessages([user_message("answer")], COUNTS, {0: user_message("a…")}, 0)
     commit = (admission.lease, T, step, said, end, NOW)
     await store.run(turns.commit_step, *commit)
@@ -261,7 +261,7 @@ async def test_events_are_numbered_over_the_whole_turn(store: Store) -> None:
     start = JournalEvent(EventType.TOOL_START, "", "1", "read")
     await store.run(stream_journal.append, lease, T, step, [start], NOW)
     nothing = StepMessages([], COUNTS, {}, 0)
-    await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None), NOW)
+    await store.run(turns.commit_step, lease, T, step, nothing, StepEnd(Ending.COMPLETE, None, None, None), NOW)
     second = await store.run(turns.begin_step, lease, T, NewStep(1, "p", "m", 10, NOTHING), NOW)
     numbered = await store.run(stream_journal.append, lease, T, second, [JournalEvent(EventType.TEXT, "c")], NOW)
     assert [each.seq for each in numbered] == [4]

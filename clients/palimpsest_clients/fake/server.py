@@ -56,6 +56,8 @@ class FakeModels(FakeService):
         self.counts: list[int] = []
         """The tokens of each request for an answer that broke no rule, including those refused for their length, in
         order."""
+        self.charged: list[Usage] = []
+        """What each whole answer took, in order."""
         self._count = count
         self._think = think
         self._chunk_bytes = chunk_bytes
@@ -93,7 +95,10 @@ class FakeModels(FakeService):
         usage = Usage(n_seen, max(1, rough_count(reply.text)))
         events = list(dialect.events(asked.body, usage, reply))
         sent = Sent(tuple(self._chunks(events)), dialect.content_type, pause_s=self._pause_s)
-        return self._cut_short(sent, events, dialect, step) if isinstance(step, Failure) else sent
+        if isinstance(step, Failure):
+            return self._cut_short(sent, events, dialect, step)
+        self.charged.append(usage)
+        return sent
 
     def _dialect(self, asked: Asked) -> Dialect:
         found = next((dialect for dialect in self.dialects if dialect.speaks(asked)), None)

@@ -133,6 +133,8 @@ export type ContextEventType =
     | "context_rules_cap"
     /** The search found text for the message that is not in the context, and there was no room to add it. */
     | "context_not_recalled"
+    /** Models have cost most of this month's budget. */
+    | "context_budget"
     /** The guard stopped a model call or a tool result. */
     | "context_guard";
 
@@ -1186,7 +1188,7 @@ export interface ContextEvent {
     newTokenCount?: number;
     /** How long the operation took, in milliseconds. */
     durationMs?: number;
-    /** A sentence that says what went wrong and what was done instead. */
+    /** A sentence that says what went wrong and what was done instead; for `context_budget`, what models have cost. */
     error?: string;
     /** For the guard: `turn_preflight` or `tool_preflight`. */
     trigger?: string;
@@ -1218,6 +1220,68 @@ export interface ConversationChangedParams {
     conversationId: string;
     /** Grows with every change of the conversation. An editor can ignore a notification with a number it has seen. */
     seq: number;
+}
+
+/** What to tell the costs of. */
+export interface CostsParams {
+    /** The folder. Absent: that of the conversation, or the first one. */
+    folder?: string;
+    /** A conversation. */
+    conversationId?: string;
+    /** A turn of it. */
+    turnId?: string;
+}
+
+/** The calls of one purpose and model. Tokens are the service's; each is counted once. */
+export interface CostLine {
+    /** `answer`, or what a helping model was asked for: `summaries`, `facts`, `rerank`. */
+    purpose: string;
+    /** The model's provider. */
+    provider: string;
+    /** The model. */
+    model: string;
+    /** How many calls. */
+    calls: number;
+    /** How many of them broke off or came without a count, so that their tokens are estimated. */
+    estimatedCalls: number;
+    /** Sent, and neither from nor to the service's cache. */
+    inputTokens: number;
+    /** Sent, and read from the service's cache. */
+    cacheReadTokens: number;
+    /** Sent, and written to the service's cache. */
+    cacheWriteTokens: number;
+    /** Received. */
+    outputTokens: number;
+    /** The cost in US dollars. Absent: no price is known. */
+    dollars?: number;
+}
+
+/** Calls of models, added up. */
+export interface Costs {
+    /** In US dollars, of those whose price is known. */
+    dollars: number;
+    /** Whether every price is known. */
+    isPriced: boolean;
+    /** By purpose, provider and model. */
+    lines: Array<CostLine>;
+}
+
+/** What models cost. Days and months are UTC. */
+export interface CostsResult {
+    /** The folder, today. */
+    today: Costs;
+    /** The folder, this month. */
+    month: Costs;
+    /** All folders of this user, this month, in US dollars. */
+    everywhereDollars: number;
+    /** The date of the built-in prices. */
+    pricesAsOf: string;
+    /** The conversation, with its summaries and facts. Absent: none was named. */
+    conversation?: Costs;
+    /** The turn's own calls. Absent: none was named. */
+    turn?: Costs;
+    /** The setting `budget.monthly`. Absent: there is no limit. */
+    budgetDollars?: number;
 }
 
 /** A rule, or a pin. */
@@ -2432,6 +2496,9 @@ export const SummaryRedoRequest = new lc.RequestType<ConversationParams, Compact
 
 /** Tell how full the context of a conversation is. */
 export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");
+
+/** Tell what models cost. */
+export const CostsRequest = new lc.RequestType<CostsParams, CostsResult, void>("palimpsest/costs");
 
 /** List the user's standing rules. */
 export const RulesListRequest = new lc.RequestType<ConversationParams, ListRulesResult, void>("palimpsest/rules/list");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import shlex
@@ -20,6 +21,7 @@ from palimpsest.app.stored_keys import stored_keys
 from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
+from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.domain.messages import ConversationId
@@ -38,6 +40,8 @@ from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.summaries.choice import SummarizerChoice
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.purge import Purging, resume
+from palimpsest.services.costs import Spending
+from palimpsest.services.events import ContextEvent
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
 from palimpsest.services.facts.keeper import FactKeeper
 from palimpsest.services.facts.librarian import Librarian
@@ -66,7 +70,7 @@ from palimpsest.services.tools.from_editor import EditorTools
 from palimpsest.services.tools.read_conversation import conversation_tools
 from palimpsest.services.tools.read_files import ReadingTools
 from palimpsest.services.tools.run_command import HOLDS_ALL, MAY_ESCAPE, CommandTool
-from palimpsest.services.tools.toolbox import Toolbox, ToolMaker
+from palimpsest.services.tools.toolbox import Toolbox, ToolMaker, TurnScope
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.run import TurnServices
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -181,7 +185,10 @@ class Composer:
         async def frame_now() -> Frame:
             return await frame_of(toolbox.schemas())
 
-        helpers = Helpers(models, self.tokenizers, frozenset(addresses))
+        spending = Spending(
+            store, models, settings.monthly_budget, folder.spent, functools.partial(_tell_of_budget, folder)
+        )
+        helpers = Helpers(models, self.tokenizers, frozenset(addresses), spending.keep, spending.require_quietly)
         contexts = ContextEngine(
             folder.leases,
             models,
@@ -200,7 +207,14 @@ class Composer:
         requests = Requests(contexts, _recall(store, model, settings))
         self._share(settings, folder, contexts)
         await folder.mcp.take(None if self.connect is None else McpSetup(settings.mcp, self.environ, self.connect))
-        services = TurnServices(store, contexts, requests, toolbox, frame_of, folder.changed, folder.sharing.current)
+        approvals = Approvals(store, folder.editors, folder.trust)
+
+        async def may_spend(scope: TurnScope) -> None:
+            await spending.require(functools.partial(approvals.ask, scope), scope.conversation_id)
+
+        services = TurnServices(
+            *(store, contexts, requests, toolbox, frame_of, folder.changed, folder.sharing.current, may_spend)
+        )
         return FolderSession(
             folder,
             contexts,
@@ -275,6 +289,10 @@ class Composer:
         if settings.run_command:
             makers.append(CommandTool(folder.root, files, approvals, self.environ))
         return Toolbox(makers, lambda: folder.trust.is_trusted, ForeignWords(approvals).require, folder.mcp.settled)
+
+
+def _tell_of_budget(folder: OpenFolder, conversation_id: ConversationId, sentence: str) -> None:
+    folder.listeners.tell(ContextEvent(conversation_id, ContextEventType.BUDGET, utc_now(), error=sentence))
 
 
 def _recall(store: Store, model: LibrarianModel, settings: Settings) -> Recall | None:

@@ -24,6 +24,7 @@ class CommandName(StrEnum):
     MODEL = "model"
     USAGE = "usage"
     STATS = "stats"
+    COST = "cost"
     SEARCH = "search"
     FACTS = "facts"
     FORGET = "forget"

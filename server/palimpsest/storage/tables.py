@@ -111,6 +111,22 @@ class Step(_Base):
     ended_at = TextField(null=True)
 
 
+class ModelCall(_Base):
+    id = AutoField()
+    at = TextField()
+    conversation = TextField(null=True)
+    step = IntegerField(null=True)
+    purpose = TextField()
+    provider = TextField()
+    model = TextField()
+    input_tokens = IntegerField()
+    cache_read_tokens = IntegerField()
+    cache_write_tokens = IntegerField()
+    output_tokens = IntegerField()
+    is_estimated = BooleanField()
+    nanodollars = IntegerField(null=True)
+
+
 class Frame(_Base):
     digest = TextField(primary_key=True)
     content = TextField()

@@ -90,6 +90,8 @@ def lasting(event: ContextEvent) -> str | None:
         return event.error or texts.NO_SUMMARY
     if event.type is ContextEventType.NOT_RECALLED:
         return texts.NOT_RECALLED
+    if event.type is ContextEventType.BUDGET:
+        return event.error
     if event.type is ContextEventType.GUARD:
         return event.error or texts.GUARD_OUTCOMES.get(event.outcome or "")
     if event.type is ContextEventType.LEFT_OUT:

@@ -57,7 +57,7 @@ def test_name_and_argument_are_told_apart() -> None:
     ("text", "sentence"),
     [
         ("/sum", "There is no command /sum. Did you mean /summarize?"),
-        ("/contxt", "There is no command /contxt. Did you mean /context or /continue?"),
+        ("/contxt", "There is no command /contxt. Did you mean /context or /cost or /continue?"),
         ("/s x", "Did you mean /summarize or /stats or /search or /share or /shared?"),
         ("/zzzzzz", "There is no command /zzzzzz. /help lists the commands."),
         ("/usage now", "/usage takes no argument."),

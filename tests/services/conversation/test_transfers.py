@@ -79,6 +79,8 @@ LEFT_OUT = {
     tables.SharedEntry: "conversation kind entry_key",
     tables.FormerSharing: "conversation hub member team n_messages",
     tables.PurgeIntent: "id conversation start_message_id end_message_id",
+    tables.ModelCall: "id at conversation step purpose provider model input_tokens cache_read_tokens "
+    "cache_write_tokens output_tokens is_estimated nanodollars",
     tables.RefusedSummary: "id conversation input_tokens output_tokens duration_ms created_at",
 }
 """Columns that follow from the rest, or mean nothing elsewhere."""

@@ -82,6 +82,7 @@
 ---| "context_left_out" # Summaries are switched off, and the oldest messages are no longer sent. They stay stored.
 ---| "context_rules_cap" # The standing rules take too much of the budget. The oldest count as ordinary text from now on; pins never do.
 ---| "context_not_recalled" # The search found text for the message that is not in the context, and there was no room to add it.
+---| "context_budget" # Models have cost most of this month's budget.
 ---| "context_guard" # The guard stopped a model call or a tool result.
 
 --- Where a model's limits come from.
@@ -699,7 +700,7 @@
 ---@field tokensSaved? integer How many tokens smaller the context is: `currentTokens` less `newTokenCount`.
 ---@field newTokenCount? integer Tokens of the context after.
 ---@field durationMs? integer How long the operation took, in milliseconds.
----@field error? string A sentence that says what went wrong and what was done instead.
+---@field error? string A sentence that says what went wrong and what was done instead; for `context_budget`, what models have cost.
 ---@field trigger? string For the guard: `turn_preflight` or `tool_preflight`.
 ---@field outcome? string For the guard: `forced_final`, `skipped_provider` or `token_budget_exceeded`.
 ---@field limitTokens? integer For the guard and for `context_not_recalled`: the limit.
@@ -717,6 +718,41 @@
 ---@class palimpsest.ConversationChangedParams
 ---@field conversationId string The conversation.
 ---@field seq integer Grows with every change of the conversation. An editor can ignore a notification with a number it has seen.
+
+--- What to tell the costs of.
+---@class palimpsest.CostsParams
+---@field folder? string The folder. Absent: that of the conversation, or the first one.
+---@field conversationId? string A conversation.
+---@field turnId? string A turn of it.
+
+--- The calls of one purpose and model. Tokens are the service's; each is counted once.
+---@class palimpsest.CostLine
+---@field purpose string `answer`, or what a helping model was asked for: `summaries`, `facts`, `rerank`.
+---@field provider string The model's provider.
+---@field model string The model.
+---@field calls integer How many calls.
+---@field estimatedCalls integer How many of them broke off or came without a count, so that their tokens are estimated.
+---@field inputTokens integer Sent, and neither from nor to the service's cache.
+---@field cacheReadTokens integer Sent, and read from the service's cache.
+---@field cacheWriteTokens integer Sent, and written to the service's cache.
+---@field outputTokens integer Received.
+---@field dollars? number The cost in US dollars. Absent: no price is known.
+
+--- Calls of models, added up.
+---@class palimpsest.Costs
+---@field dollars number In US dollars, of those whose price is known.
+---@field isPriced boolean Whether every price is known.
+---@field lines palimpsest.CostLine[] By purpose, provider and model.
+
+--- What models cost. Days and months are UTC.
+---@class palimpsest.CostsResult
+---@field today palimpsest.Costs The folder, today.
+---@field month palimpsest.Costs The folder, this month.
+---@field everywhereDollars number All folders of this user, this month, in US dollars.
+---@field pricesAsOf string The date of the built-in prices.
+---@field conversation? palimpsest.Costs The conversation, with its summaries and facts. Absent: none was named.
+---@field turn? palimpsest.Costs The turn's own calls. Absent: none was named.
+---@field budgetDollars? number The setting `budget.monthly`. Absent: there is no limit.
 
 --- A rule, or a pin.
 ---@class palimpsest.StandingRule
@@ -1442,6 +1478,8 @@ return {
     SummaryRedoRequest = "palimpsest/summary/redo",
     --- Tell how full the context of a conversation is.
     UsageRequest = "palimpsest/usage",
+    --- Tell what models cost.
+    CostsRequest = "palimpsest/costs",
     --- List the user's standing rules.
     RulesListRequest = "palimpsest/rules/list",
     --- Pin a rule for every conversation of a folder.

@@ -24,6 +24,8 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
             return line("Oldest messages left out", saved);
         case "context_rules_cap":
             return line("Standing rules became ordinary text", `${event.rules?.length ?? 0} of them`);
+        case "context_budget":
+            return line("Most of the month's budget is spent", event.error ?? "");
         case "context_guard":
             return line("The guard stepped in", event.outcome ?? "", event.projectedTokens === undefined ? "" : `${event.projectedTokens} of ${event.limitTokens ?? 0} tokens`);
     }

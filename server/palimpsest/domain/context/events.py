@@ -32,6 +32,8 @@ class ContextEventType(StrEnum):
     """The standing rules take too much of the budget. The oldest count as ordinary text from now on; pins never do."""
     NOT_RECALLED = "context_not_recalled"
     """The search found text for the message that is not in the context, and there was no room to add it."""
+    BUDGET = "context_budget"
+    """Models have cost most of this month's budget."""
     GUARD = "context_guard"
     """The guard stopped a model call or a tool result."""
 
@@ -73,7 +75,7 @@ class ContextEventFields:
     duration_ms: int | None = None
     """How long the operation took, in milliseconds."""
     error: str | None = None
-    """A sentence that says what went wrong and what was done instead."""
+    """A sentence that says what went wrong and what was done instead; for `context_budget`, what models have cost."""
     trigger: str | None = None
     """For the guard: `turn_preflight` or `tool_preflight`."""
     outcome: str | None = None

@@ -133,6 +133,15 @@ class ModelSettings:
     """A reserve of free tokens, for safety."""
     tokenizer: Literal["cl100k_base", "o200k_base"] | None = declare("models.NAME.tokenizer")
     """The vocabulary that counts its tokens."""
+    input_price: float | None = declare("models.NAME.input_price", at_least=0)
+    """What a million tokens of input cost, in US dollars. Counts with `output_price`. Unset: the built-in price, when
+    one is known."""
+    output_price: float | None = declare("models.NAME.output_price", at_least=0)
+    """What a million tokens of answers cost, in US dollars."""
+    cache_read_price: float | None = declare("models.NAME.cache_read_price", at_least=0)
+    """What a million tokens from the service's cache cost. Unset: as much as input."""
+    cache_write_price: float | None = declare("models.NAME.cache_write_price", at_least=0)
+    """What a million tokens written to the cache cost. Unset: as much as input."""
 
     def __post_init__(self) -> None:
         check(self, *_over_window("models", self.window, max_input=self.max_input, max_output=self.max_output))
@@ -201,6 +210,9 @@ class Settings:
     mcp: Mapping[str, ServerConfig] = field(default_factory=dict)
     """The servers of the Model Context Protocol, by name: `[mcp.NAME]` in the user's file, and nowhere else. Read
     only."""
+    monthly_budget: float = declare("budget.monthly", 0.0, at_least=0)
+    """What models may cost in a calendar month (UTC), in US dollars, in all your folders together. From four fifths on
+    you are told; when it is spent, you are asked before the next answer. 0 means no limit."""
     run_command: bool = declare("tools.run_command", False)
     """Let models run programs in trusted folders. You approve each run first."""
     redaction: bool = declare("redaction.enabled", True)
@@ -253,13 +265,15 @@ def find_setting(path: tuple[str, ...]) -> Setting | None:
     return None
 
 
-def to_entries(named: Mapping[str, ModelSettings] | Mapping[str, ProviderSettings]) -> dict[str, dict[str, int | str]]:
+def to_entries(
+    named: Mapping[str, ModelSettings] | Mapping[str, ProviderSettings],
+) -> dict[str, dict[str, int | float | str]]:
     """The set values of each model or provider, by the name of the field; without lists."""
     return {
         name: {
             setting.attribute: value
             for setting in settings_of(type(entry))
-            if isinstance(value := getattr(entry, setting.attribute), int | str)
+            if isinstance(value := getattr(entry, setting.attribute), int | float | str)
         }
         for name, entry in named.items()
     }

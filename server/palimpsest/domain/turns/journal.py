@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -22,8 +22,10 @@ from palimpsest.domain.messages import (
     Role,
     TextPart,
     ToolCallPart,
+    canonical_json,
     tool_result,
 )
+from palimpsest.domain.models.provider import TokenUsage
 
 
 class EventType(StrEnum):
@@ -100,6 +102,18 @@ CUT_SHORT: Final = {
 """The result of a call that was started and whose end was not recorded. Nothing runs it again: the model may call
 again, and a tool that changes something asks the user first."""
 NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
+
+
+def done_event(usage: TokenUsage | None) -> JournalEvent:
+    """The event at the end of an answer, with what its service counted, which a dead server would take along."""
+    counts = () if usage is None else astuple(usage)
+    return JournalEvent(EventType.DONE, canonical_json(counts) if counts else "")
+
+
+def usage_of(events: Iterable[JournalEvent]) -> TokenUsage | None:
+    """What the service counted, as far as the journal has it."""
+    done = next((event for event in events if event.type is EventType.DONE and event.text), None)
+    return None if done is None else TokenUsage(*json.loads(done.text))
 
 
 def is_done(events: Iterable[JournalEvent]) -> bool:

@@ -69,6 +69,7 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/facts/update": "facts.requests:update_fact",
     "palimpsest/facts/verify": "facts.requests:verify_fact",
     "palimpsest/hub/status": "sharing:status",
+    "palimpsest/costs": "costs:costs",
     "palimpsest/rules/list": "rules:list_rules",
     "palimpsest/rules/pin": "rules:pin",
     "palimpsest/rules/withdraw": "rules:withdraw",

@@ -100,7 +100,7 @@ class LibrarianModel:
         try:
             async with asyncio.timeout(limit_s):
                 asked = await asyncio.to_thread(request)
-                reply = await model.ask(instructions, asked, topic, check)
+                reply = await model.ask(instructions, asked, topic, check, conversation_id)
         except (PalimpsestError, TimeoutError) as error:
             log.info("the librarian does without a model (%s): %s", topic, type(error).__name__)
             return None

@@ -16,6 +16,7 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.documents import ChatDocuments
 from palimpsest.services.conversation.purge import Purging
+from palimpsest.services.costs import Remembered, Spending
 from palimpsest.services.events import ConversationChanged, Listeners, McpChanged
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.facts.folder_events import FolderEvents, Take, open_events
@@ -56,6 +57,7 @@ class OpenFolder:
     """The editor that asked for the newest turn of each conversation here; work on its facts is for that editor."""
     sharing: FolderSharing = field(default_factory=FolderSharing)
     edits: AcceptedEdits = field(default_factory=AcceptedEdits)
+    spent: Remembered = field(default_factory=Remembered)
     learned_limits: dict[str, int] = field(default_factory=dict)
     """Limits of models that errors of services named; see `Models.learned`."""
     mcp: McpServers = field(init=False)
@@ -117,6 +119,11 @@ class FolderSession:
     """The part of the editor's settings that counts."""
     notes: tuple[str, ...] = ()
     """Sentences for the user about the folder's settings."""
+
+    @property
+    def spending(self) -> Spending:
+        """The account of what models cost."""
+        return Spending(self.folder.store, self.contexts.models, self.settings.monthly_budget, self.folder.spent)
 
     @property
     def purging(self) -> Purging:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from palimpsest.data import load_price_table
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.models.limits import (
     DEFAULT_BUFFER,
@@ -23,7 +24,8 @@ from palimpsest.domain.models.limits import (
     compute_budget,
     within,
 )
-from palimpsest.domain.models.provider import Provider
+from palimpsest.domain.models.prices import Price, price
+from palimpsest.domain.models.provider import Provider, TokenUsage
 from palimpsest.domain.models.providers import PRESETS
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.editor_models import EDITOR, HINT, EditorId, EditorModels
@@ -36,7 +38,7 @@ _PRESETS: Final = frozenset(each.name for each in PRESETS)
 """Services that are not named to whoever has none: the list would be long."""
 _TOLD: Final = (LimitsSource.LIVE, LimitsSource.LEARNED)
 """The sources of limits that come from a service; the user may never have seen these numbers."""
-Entry = Mapping[str, int | str]
+Entry = Mapping[str, int | float | str]
 """The user's entry for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, and, for a
 model, `tokenizer`. Other keys are ignored."""
 
@@ -154,6 +156,23 @@ class Models:
             except NotFound:
                 continue
             yield model
+
+    def price(self, model: Model) -> Price | None:
+        """What its service charges: the user's entry, else the table of prices; None when that is not known. Nothing
+        for Ollama, which runs on a machine of the user's."""
+        entry = self._entry(model)
+        if "input_price" in entry and "output_price" in entry:
+            names = ("input_price", "output_price", "cache_read_price", "cache_write_price")
+            amounts = [None if (amount := entry.get(name)) is None else float(amount) for name in names]
+            return price(amounts[0] or 0.0, amounts[1] or 0.0, *amounts[2:])
+        if model.provider == "ollama":
+            return price(0.0, 0.0)
+        return load_price_table().find(model.provider, model.service_name)
+
+    def cost(self, model: Model, usage: TokenUsage) -> int | None:
+        """What a call costs, in nanodollars; None when no price is known."""
+        known = self.price(model)
+        return None if known is None else known.of(usage)
 
     def learn(self, model: Model, limit_tokens: int) -> None:
         """Cap the model's window at `limit_tokens`, unless the user's settings say otherwise."""

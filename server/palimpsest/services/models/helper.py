@@ -14,10 +14,12 @@ from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.tokens import CountText, count_content
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
 from palimpsest.domain.models.limits import Budget, Model
+from palimpsest.domain.models.prices import Price
 from palimpsest.domain.models.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizers
+from palimpsest.storage.model_calls import ModelCall
 
 MAX_OUTPUT_TOKENS: Final = 8_192
 """The most tokens of one answer, far above the wanted length, because some models think aloud in it."""
@@ -30,6 +32,14 @@ Check = Callable[[], Awaitable[None]]
 
 async def unchecked() -> None:
     """The check of a request that may always be sent."""
+
+
+Keep = Callable[[ModelCall, ConversationId | None], Awaitable[None]]
+"""Writes a call into the account of costs."""
+
+
+async def uncounted(_call: ModelCall, _about: ConversationId | None) -> None:
+    """The account of whoever keeps none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +61,51 @@ class HelpingModel:
     budget: Budget
     count: CountText
     """Counts with the model's vocabulary."""
+    price: Price | None = None
+    """None when it is not known."""
+    keep: Keep = uncounted
 
-    async def ask(self, instructions: str, request: str, topic: str, check: Check = unchecked) -> Reply:
+    async def ask(
+        self,
+        instructions: str,
+        request: str,
+        topic: str,
+        check: Check = unchecked,
+        about: ConversationId | None = None,
+    ) -> Reply:
         """Ask the model. `topic`: questions with the same topic share their instructions, so that a provider can cache
-        them. `check` runs last before the request is sent; its error is raised, and nothing is sent then.
+        them, and are one purpose in the account of costs; `about` is the conversation that pays. `check` runs last
+        before the request is sent; its error is raised, and nothing is sent then.
 
         Raises ProviderError when it fails, OverLimit when the request does not fit its window.
         """
         context = await asyncio.to_thread(self._prepare, instructions, request, topic)
         await check()
-        text, finished = "", None
-        async with aclosing(self.provider.stream(context)) as events:
-            async for event in events:
-                match event:
-                    case TextDelta():
-                        text += event.text
-                        if len(text) > MAX_CHARS:
-                            break
-                    case Finished():
-                        finished = event
+        text, finished, has_begun = "", None, False
+        try:
+            async with aclosing(self.provider.stream(context)) as events:
+                async for event in events:
+                    has_begun = True
+                    match event:
+                        case TextDelta():
+                            text += event.text
+                            if len(text) > MAX_CHARS:
+                                break
+                        case Finished():
+                            finished = event
+        finally:
+            if has_begun:  # also when it was cancelled or broke: the service charges for what it did
+                await self.keep(self._call(topic, context, text, finished), about)
         text = clean_text(text)[0].strip()
         return Reply(text, None) if finished is None else Reply(text, finished.stop_reason, finished.usage)
+
+    def _call(self, topic: str, context: PreparedContext, text: str, finished: Finished | None) -> ModelCall:
+        usage = TokenUsage() if finished is None else finished.usage
+        is_counted = bool(usage.prompt_tokens + usage.output_tokens)
+        if not is_counted:
+            usage = TokenUsage(context.estimated_tokens, output_tokens=self.count(text))
+        cost = self.price.of(usage) if self.price is not None else None
+        return ModelCall(topic, self.provider.name, self.model.name, usage, not is_counted, cost)
 
     def _prepare(self, instructions: str, request: str, topic: str) -> PreparedContext:
         """The request, which is checked to fit."""
@@ -108,6 +142,9 @@ class Helpers:
     tokenizers: Tokenizers
     moved: Collection[str] = ()
     """Providers at an address of the user: they may not have the usual models."""
+    keep: Keep = uncounted
+    require: Callable[[], Awaitable[None]] = unchecked
+    """Raises InvalidRequest when this month's budget is spent: then no model helps."""
 
     async def helper(
         self, model: Model, named: str | None, usual: str | None, asked_by: EditorId | None
@@ -116,6 +153,7 @@ class Helpers:
         `model` itself. `asked_by`: the editor that asked for the work.
 
         Raises PalimpsestError when it is not available."""
+        await self.require()
         if named is not None:
             helping = self.models.get(named)
         elif usual is None or model.provider in self.moved:
@@ -124,4 +162,4 @@ class Helpers:
             helping = self.models.get(usual)
         provider, budget = self.models.provider(helping, asked_by), self.models.budget(helping)
         tokenizer = await self.tokenizers.get(helping.tokenizer)
-        return HelpingModel(provider, helping, budget, tokenizer.count)
+        return HelpingModel(provider, helping, budget, tokenizer.count, self.models.price(helping), self.keep)

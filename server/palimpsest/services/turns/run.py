@@ -46,6 +46,7 @@ from palimpsest.domain.turns.journal import (
     EventType,
     JournalEvent,
     ToldPause,
+    done_event,
     has_answer,
     opaque_event,
     to_messages,
@@ -58,6 +59,7 @@ from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.past_requests import describe
 from palimpsest.services.context.requests import Beginning, Requests
 from palimpsest.services.context.writable import WritableContext
+from palimpsest.services.models.catalog import OFFLINE
 from palimpsest.services.models.redaction import RedactingProvider
 from palimpsest.services.tools.toolbox import OfferedTools, Toolbox, TurnScope
 from palimpsest.services.turns.fallback import Fallback
@@ -106,6 +108,8 @@ class TurnServices:
     """Runs after every commit."""
     sharing: Sharing | None = None
     """None: no hub is configured."""
+    may_spend: Callable[[TurnScope], Awaitable[None]] | None = None
+    """Raises InvalidRequest when this month's budget is spent and the user does not agree to more. None: no budget."""
 
 
 @dataclass(slots=True)
@@ -153,7 +157,10 @@ class TurnRun:
         self._continuation = await read_continuation(services.store, turn.conversation_id)
         fallback = Fallback(services.contexts)
         await services.toolbox.settle()
-        tools = services.toolbox.for_turn(TurnScope(turn.conversation_id, turn.id))
+        scope = TurnScope(turn.conversation_id, turn.id)
+        if services.may_spend is not None and context.state.model.provider != OFFLINE:
+            await services.may_spend(scope)
+        tools = services.toolbox.for_turn(scope)
         frame = await services.frame_of(tools.schemas)
         has_refused = False
         for number in range(MAX_STEPS + 1):
@@ -267,13 +274,15 @@ class TurnRun:
         contexts, state = self.services.contexts, context.state
         accepted = await contexts.accept(state, to_messages(step.journal.events, ending))
 
+        cost = None if step.usage is None else contexts.models.cost(state.model, step.usage)
+
         def write() -> list[StoredMessage]:
             return turns.commit_step(
                 self.lease,
                 self.turn.id,
                 step.journal.step_id,
                 StepMessages(accepted.contents, accepted.counts, accepted.previews, state.cut.version),
-                StepEnd(ending, step.usage, turn_end),
+                StepEnd(ending, step.usage, cost, turn_end),
                 utc_now(),
             )
 
@@ -338,7 +347,7 @@ async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None], turn: 
         raise ProviderError(
             ErrorKind.BAD_RESPONSE, "The model's answer broke off before it was complete. The partial answer is kept."
         )
-    await step.journal.append(JournalEvent(EventType.DONE))
+    await step.journal.append(done_event(step.usage))
     await step.journal.drain()
 
 

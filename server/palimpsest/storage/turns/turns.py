@@ -15,9 +15,9 @@ from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, ConversationId, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
-from palimpsest.domain.turns.journal import Ending, EventType, to_messages
+from palimpsest.domain.turns.journal import Ending, EventType, to_messages, usage_of
 from palimpsest.domain.turns.states import ENDING_STATES, TurnState
-from palimpsest.storage import leases
+from palimpsest.storage import leases, model_calls
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
@@ -91,6 +91,8 @@ class StepEnd:
     ending: Ending
     usage: TokenUsage | None
     """None when the provider did not report any."""
+    nanodollars: int | None
+    """What the call costs; None when that is not known."""
     turn_end: TurnEnd | None
     """None when another step follows."""
 
@@ -160,7 +162,7 @@ def commit_step(
     stored = message_log.append(at, said.contents, now, turn_id=turn_id, step_id=step_id, counts=said.counts)
     by_id = {stored[index].id: preview for index, preview in said.previews.items()}
     cuts.write_previews(at, said.cut_version, by_id)
-    _finish_step(turn_id, step_id, end.ending, end.usage, now)
+    _finish_step(turn_id, step_id, end, now)
     if end.turn_end is not None:
         end_turn(lease, turn_id, end.turn_end, now)
     return stored
@@ -227,22 +229,24 @@ def _close_steps(conversation_id: ConversationId, turn_id: TurnId, ending: Endin
         message_log.append(conversation_id, contents, now, turn_id=turn_id, step_id=step_id)
         is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
         endings.append(Ending.COMPLETE if is_whole else ending)
-        _finish_step(turn_id, step_id, endings[-1], None, now)
+        _finish_step(turn_id, step_id, StepEnd(endings[-1], usage_of(events), None, None), now)
     return endings
 
 
-def _finish_step(turn_id: TurnId, step_id: StepId, ending: Ending, usage: TokenUsage | None, now: str) -> None:
+def _finish_step(turn_id: TurnId, step_id: StepId, end: StepEnd, now: str) -> None:
     execute(
         """UPDATE step SET ending = ?, ended_at = ?, last_seq = (SELECT next_seq - 1 FROM turn WHERE id = ?)
         WHERE id = ?""",
-        *(ending.value, now, turn_id, step_id),
+        *(end.ending.value, now, turn_id, step_id),
     )
+    usage = end.usage
     if usage is not None:
         execute(
             """UPDATE step SET input_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, output_tokens = ?
             WHERE id = ?""",
             *(usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens, step_id),
         )
+    model_calls.record_step(step_id, usage, end.nanodollars, now)
     execute("DELETE FROM stream_journal WHERE step = ?", step_id)
 
 

@@ -10,6 +10,7 @@ from palimpsest.domain.context.model_switch import Expanding, Shrinking
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId, SummaryId
 from palimpsest.domain.models.limits import LimitsSource
+from palimpsest.services.chat.commands.costs import dollars
 from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
@@ -81,6 +82,9 @@ async def usage(scope: Scope, _: str) -> Reply:
     ]
     if cap := scope.contexts.settings.max_tokens:
         lines.append(f"The setting `context.max_tokens` allows at most {counted(cap, 'token')} in a request.")
+    paid = await scope.session.spending.conversation(scope.conversation_id)
+    if paid.lines:
+        lines.append(f"Models have cost {dollars(paid)} in this conversation. /cost says for what.")
     if report.last_summary_at is not None:
         lines.append(f"Last summary: {minute(report.last_summary_at)}")
     kinds = table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
@@ -89,8 +93,10 @@ async def usage(scope: Scope, _: str) -> Reply:
 
 async def stats(scope: Scope, _: str) -> Reply:
     found = await reports.stats(scope.contexts, scope.conversation_id)
+    paid = await scope.session.spending.conversation(scope.conversation_id)
+    cost = f"Models have cost {dollars(paid)} in this conversation. /cost says for what." if paid.lines else ""
     if not found.compactions:
-        return Reply("Nothing was summarized in this conversation yet.")
+        return Reply(f"Nothing was summarized in this conversation yet. {cost}".rstrip())
     causes = ", ".join(f"{count} by {cause.value}" for cause, count in found.compactions)
     saved = [(each.name, f"{each.n_fired}", f"{each.tokens_saved:,}") for each in found.strategies]
     costs = [
@@ -107,6 +113,7 @@ async def stats(scope: Scope, _: str) -> Reply:
         f"Compactions: {causes}. They took {seconds(found.duration_ms)}.",
         table(("Strategy", "Times", "Tokens saved"), saved) if saved else "",
         table(("Summaries", "Number", "Tokens read", "Tokens written", "Time"), costs) if costs else "",
+        cost,
     ]
     return Reply("\n\n".join(part for part in parts if part))
 

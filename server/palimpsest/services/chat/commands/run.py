@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from palimpsest.domain.command_names import CommandName
-from palimpsest.services.chat.commands import answers, context, conversation, memory, sharing
+from palimpsest.services.chat.commands import answers, context, conversation, costs, memory, sharing
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, parse
@@ -46,6 +46,7 @@ RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.MODEL: context.model,
     CommandName.USAGE: context.usage,
     CommandName.STATS: context.stats,
+    CommandName.COST: costs.cost,
     CommandName.SEARCH: conversation.search,
     CommandName.FACTS: memory.facts,
     CommandName.FORGET: memory.forget,

@@ -52,6 +52,7 @@ COMMANDS: Final = (
     SlashCommand(CommandName.MODEL, "[NAME]", "List the models, or switch to another one."),
     SlashCommand(CommandName.USAGE, "", "Show how full the context is."),
     SlashCommand(CommandName.STATS, "", "Show what summaries have saved and what they cost."),
+    SlashCommand(CommandName.COST, "", "Show what models have cost: this conversation, today, this month."),
     SlashCommand(CommandName.SEARCH, "TEXT", "Search the messages of this folder's conversations."),
     SlashCommand(CommandName.FACTS, "[TEXT]", "List the newest facts of this folder, or search the facts."),
     SlashCommand(CommandName.FORGET, "N [yes]", "Forget fact N. You can restore it for 30 days."),

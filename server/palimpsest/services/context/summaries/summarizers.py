@@ -33,6 +33,7 @@ from palimpsest.domain.context.summaries.hybrid import hybrid_text
 from palimpsest.domain.context.summaries.node import AUTHOR, EXTRACTIVE, HYBRID, LLM, PROSE
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText
 from palimpsest.domain.errors import ErrorKind, PalimpsestError
+from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.provider import StopReason, TokenUsage
 from palimpsest.services.models.helper import Check, HelpingModel, unchecked
 
@@ -95,6 +96,8 @@ class SummaryTask:
     """The room for a model's text behind a page; what it takes beyond is taken from the page."""
     ahead: Sequence[SummaryPiece] = ()
     """Texts that a model wrote ahead about the first of the pieces, the oldest first."""
+    about: ConversationId | None = None
+    """The conversation that pays for it."""
 
 
 class Summarizer(Protocol):
@@ -121,6 +124,7 @@ class _Job:
     original_tokens: int
     count: CountText
     check: Check
+    about: ConversationId | None
     usage: TokenUsage = field(default_factory=TokenUsage)
 
     def problem(self, text: str) -> Problem | None:
@@ -154,7 +158,7 @@ class LlmSummarizer:
         aim = max(min(task.target_tokens, CAP_TOKENS), SMALLEST_AIM)
         instructions = self.prompts.tool_calls if is_tool_work(pieces) else self.prompts.episode
         originals = await asyncio.to_thread(originals_text, pieces)
-        job = _Job(originals, total_tokens(pieces), count, task.check)
+        job = _Job(originals, total_tokens(pieces), count, task.check, task.about)
         stretches = await asyncio.to_thread(self._split, pieces, self._room(instructions))
         each = max(aim // len(stretches), SMALLEST_AIM)
         texts = [await self._ask(instructions, stretch, each, job) for stretch in stretches]
@@ -228,7 +232,7 @@ class LlmSummarizer:
         return text
 
     async def _attempt(self, instructions: str, request: str, job: _Job) -> tuple[str, Problem | None]:
-        reply = await self.helper.ask(instructions, request, _TOPIC, job.check)
+        reply = await self.helper.ask(instructions, request, _TOPIC, job.check, job.about)
         job.spend(reply.usage)
         match reply.stop_reason:
             case None:

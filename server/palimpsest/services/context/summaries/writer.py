@@ -194,7 +194,9 @@ class SummaryWriter:
         outside = _outside(state, pending.scope.range)
         prose = min(PROSE_SHARE * target, PROSE_OF_BUDGET * state.budget_raw - prose_tokens(outside))
         write_page = self._pages(state, pending.scope.range, kept)
-        return rules, SummaryTask(pieces, target, state.tokenizer.count, write_page, check, max(int(prose), 0))
+        return rules, SummaryTask(
+            pieces, target, state.tokenizer.count, write_page, check, max(int(prose), 0), about=state.record.id
+        )
 
     def _pages(
         self, state: ContextState, scope: tuple[MessageId, MessageId], kept: RuleSet
