@@ -381,6 +381,19 @@ async def test_the_id_of_a_store_stays(stores: list[Store]) -> None:
     assert one == again != other
 
 
+async def test_what_the_hub_never_had_was_said_alone_when_the_sharing_ends(stores: list[Store]) -> None:
+    log = Log()
+    await attach(stores[0], log, makes=True)
+    await stores[0].run(say, stores[0], "one")
+    await sync(stores[0], log, "ann")
+    await stores[0].run(say, stores[0], "two")
+    await stores[0].run(shared.detach, C)
+    former = await stores[0].read(shared.former, C)
+    assert former is not None
+    assert len(await stores[0].read(message_log.read, C, 0)) == 4
+    assert former.n_messages == 2, "the ids behind are another's in the hub"
+
+
 async def test_what_was_shared_stays_when_it_is_shared_no_longer(stores: list[Store]) -> None:
     log = Log()
     await attach(stores[0], log, makes=True)

@@ -31,8 +31,8 @@ async def purge(sharing: Sharing, stretches: Sequence[tuple[str, int, int]]) -> 
         at = ConversationId(owner)
         if await sharing.store.read(shared.standing, at) is not None:
             await _purge_shared(sharing, at, first, after)
-        elif await sharing.store.read(shared.former, at) is not None:
-            await sharing.store.run(shared.intend_purge, at, first, after)
+        elif (was := await sharing.store.read(shared.former, at)) is not None and first < was.n_messages:
+            await sharing.store.run(shared.intend_purge, at, first, min(after, was.n_messages))
             with contextlib.suppress(HubIsAway, HubFailed):
                 await purge_forks(sharing, at)
 

@@ -102,7 +102,7 @@ class Former:
     member: str
     team: str
     n_messages: int
-    """The messages that it had when the sharing ended. What was said since was said to nobody else."""
+    """The messages that the hub had of it when the sharing ended. What was said besides was said to nobody else."""
 
 
 def former(conversation_id: ConversationId) -> Former | None:
@@ -223,10 +223,10 @@ def forget_intent(intent_id: int) -> None:
 
 def detach(conversation_id: ConversationId) -> None:
     """The conversation is this store's alone from now on. Who wrote its messages stays known, and so does what the hub
-    is still to purge."""
+    is still to purge. What the hub did not have by then counts as said alone."""
     execute(
         """INSERT OR REPLACE INTO former_sharing (conversation, hub, member, team, n_messages)
-        SELECT conversation, hub, member, team, next_message_id FROM shared_conversation
+        SELECT conversation, hub, member, team, MIN(next_message_id, n_pushed) FROM shared_conversation
         JOIN conversation ON conversation.id = conversation WHERE conversation = ?""",
         conversation_id,
     )
