@@ -5,10 +5,11 @@
 For each language in `sentences/`: how many of the rules are found; how many of the changes of mind end what they
 replace, and nothing that stands beside it; how many of the look-alikes are taken for either. Nearly all sets are known
 text: the forms were tuned on those directly in `sentences`, in `fresh`, `chat`, `unseen`, `untouched` and
-`development`, and the models are trained on them. Seven are not: `held_out` was written together with
+`development`, and the models are trained on them. Eight are not: `held_out` was written together with
 `development`, `final` by somebody who had read nothing of all this, `last` by three and `newest` by two who had not
-either; `paraphrases2` holds rules without a cue word ("never", "use", "only"), `remarks` such that state what
-surrounds a project ("the kiosk has no keyboard"), and `asides`, in English, such beside what people say to an agent.
+either; `paraphrases2` and `mentions` hold rules without a cue word ("never", "use", "only"), `remarks` such that state
+what surrounds a project ("the kiosk has no keyboard"), and `asides`, in English, such beside what people say to an
+agent.
 Nobody has read what is missed in these, so measure them without -v.
 `paraphrases` is like `paraphrases2` and is not trained on either, but what is missed in it was read before the forms
 for such rules were written. The reference is a matcher of keywords, run on the same sentences.
@@ -194,6 +195,7 @@ def _sets() -> list[tuple[Path, str, int | None]]:
         *((path, "remarks", None) for path in _paths("remarks/*.toml")),
         *((path, "side_development", None) for path in _paths("side_development/*.toml")),
         *((path, "asides", None) for path in _paths("asides/*.toml")),
+        *((path, "mentions", None) for path in _paths("mentions/*.toml")),
     ]
 
 

@@ -47,6 +47,7 @@ UNSEEN: Final = (
     "remarks",
     "side_development",
     "asides",
+    "mentions",
 )
 CODES: Final = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "zh": "Chinese"}
 _EPOCHS, _DECAY = 10, 2e-4

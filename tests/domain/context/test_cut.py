@@ -21,10 +21,10 @@ from palimpsest.domain.context.cut import (
     piece_starts,
     running_request,
     runs_to_summarize,
-    stretches_to_merge,
     total_tokens,
     widen,
 )
+from palimpsest.domain.context.merging import plan_merges
 from palimpsest.domain.context.summaries.node import CLOSING, OPENING, Summary, render_summary, roots
 from palimpsest.domain.context.tokens import count_bytes, count_content
 from palimpsest.domain.conversation.exchanges import exchange_starts
@@ -108,8 +108,8 @@ def test_cutting_again_and_again_covers_every_message_once_and_splits_no_pair(
                 pieces = adopt(pieces, summary_of(pieces[first:after], number))
             if data.draw(st.booleans(), "merge"):
                 boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, SummaryPiece)), default=-1)
-                stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
-                for stretch in stretches:
+                merges = plan_merges(pieces, boundary, protected, data.draw(st.integers(1, 999), "target"))
+                for stretch in [pieces[each.first : each.after] for each in merges]:
                     number += 1
                     pieces = adopt(pieces, summary_of(stretch, number))
             assert protected <= {p.message.id for p in pieces if isinstance(p, MessagePiece)}

@@ -12,6 +12,7 @@ PAGE = """## Said by the user
 - [3] Never write to the ledger twice.
 ## Done
 - [4] The parser was split in two. | Edit src/parser.py: def read_block(source) · failed: no such module here · also a_b
+- [6] Write src/gate.py: the gate opens early\\n\\tnobody waits at night
   → [5] three tests failed, one passed"""
 TOLD = Told(("Hello. The gate opens\nat nine in winter.", PAGE))
 
@@ -25,6 +26,7 @@ TOLD = Told(("Hello. The gate opens\nat nine in winter.", PAGE))
         "def read_block(source)",
         "no such module here",
         "three tests failed, one passed",
+        "nobody waits at night",
         "The gate opens",
         "Hello.",
     ],

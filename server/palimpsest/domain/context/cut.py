@@ -227,14 +227,6 @@ def leave_out(
     return [piece for index, piece in enumerate(pieces) if index not in gone], tuple(ranges)
 
 
-def stretches_to_merge(
-    pieces: Sequence[Piece], boundary: int, protected: Collection[MessageId]
-) -> list[tuple[int, int]]:
-    """Stretches [i, j) before `boundary` that become one higher block each: at least one block and two pieces."""
-    stretches = between_verbatim(pieces, boundary, protected)
-    return [(i, j) for i, j in stretches if j - i > 1 and any(isinstance(each, SummaryPiece) for each in pieces[i:j])]
-
-
 def between_verbatim(pieces: Sequence[Piece], boundary: int, verbatim: Collection[MessageId]) -> list[tuple[int, int]]:
     """Stretches [i, j) before `boundary`, as long as they can be, that hold no message of `verbatim`."""
     stretches: list[tuple[int, int]] = []

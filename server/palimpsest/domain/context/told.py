@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 _END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
-_PARTS: Final = re.compile(r"\s[|·]\s")
+_PARTS: Final = re.compile(r"\s[|·]\s|\\n(?:\\t)?")
 """Between the parts of a line of a page."""
 _MARKS: Final = re.compile(r"(?:(?:[-*•>→|·…#]+|\d+[.)]|\[\d+\])(?:\s+|\Z))+")
 """What a line begins with that says nothing: bullets, arrows, numbers of lists and ids of messages."""

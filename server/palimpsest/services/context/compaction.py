@@ -23,9 +23,9 @@ from palimpsest.domain.context.cut import (
     adopt,
     prose_tokens,
     runs_of_blocks,
-    stretches_to_merge,
     total_tokens,
 )
+from palimpsest.domain.context.merging import plan_merges
 from palimpsest.domain.context.rules.rule_set import RuleSet
 from palimpsest.domain.context.strategies import (
     DISTILLING,
@@ -354,14 +354,14 @@ class Compactor:
     ) -> list[Piece]:
         """The pieces with their older blocks made into higher ones of `target` raw tokens together."""
         boundary = 1 + max((i for i, piece in enumerate(pieces) if isinstance(piece, SummaryPiece)), default=-1)
-        stretches = [pieces[i:j] for i, j in stretches_to_merge(pieces, boundary, protected)]
-        if not stretches:
+        merges = [
+            (pieces[each.first : each.after], each.target) for each in plan_merges(pieces, boundary, protected, target)
+        ]
+        if not merges:
             return pieces
-        merged = sum(total_tokens(stretch) for stretch in stretches)
-        operation, n_done = operations.begin(MERGING, sum(map(_n_messages, stretches))), 0
+        operation, n_done = operations.begin(MERGING, sum(_n_messages(stretch) for stretch, _ in merges)), 0
         operation.progress(n_done)
-        for stretch in stretches:
-            share = max(target * total_tokens(stretch) // max(merged, 1), 1)
+        for stretch, share in merges:
             new = await self.writer.write(state, PendingSummarization.of(stretch, share), kept, operation)
             if new is not None:
                 pieces = adopt(pieces, new)

@@ -21,6 +21,7 @@ from palimpsest.domain.context.cut import (
 )
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
+from palimpsest.domain.context.rules.detection import compile_languages
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
@@ -306,12 +307,13 @@ class ContextEngine:
             await (await self.compactor(context)).by_threshold(context, limit)
 
     def consider_writing_ahead(self, context: WritableContext) -> None:
-        """Begins, in the background, what the next compaction will want: the notebook read, from half of the budget on,
-        and once for every cut a model's summaries."""
+        """Begins, in the background, what the next compaction will want: from half of the budget on the notebook read
+        and the patterns of rules compiled, and once for every cut a model's summaries."""
         state = context.state
         upper = state.estimate.upper
         if self.settings.infinity and upper >= _READING_SHARE * state.budget.budget:
             self.notebooks.catch_up(state)
+            self.background.start(None, asyncio.to_thread(compile_languages))  # else the next message waits for it
         share = max(AHEAD_SHARE, self.settings.threshold - KEEP_SHARE)
         is_wanted = self.settings.infinity and upper >= share * state.budget.budget
         if is_wanted and state.written_ahead != state.cut.version:

@@ -213,6 +213,12 @@ def test_code_is_no_sentence_and_is_told_as_it_is() -> None:
     assert "- [0] The workers share one pool. | worker_pool = open_pool(size=3) # three at once" in text
 
 
+def test_lines_of_an_argument_stand_as_the_call_quotes_them() -> None:
+    written = "worker_limit = 3 jobs at once\n\topen_pool(size) for the first job"
+    text = page_of(called("write", "done", path="src/pool.py", text=written))
+    assert r"worker_limit = 3 jobs at once\n\topen_pool(size) for the first job" in text
+
+
 def test_what_is_attached_is_read_as_well() -> None:
     attached = AttachmentPart("src/pool.py:1-3", "def open_pool(size): opens a pool of workers")
     text = page_of([Content(Role.USER, (TextPart("What does this do for us?"), attached))])

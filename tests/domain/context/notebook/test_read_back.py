@@ -40,6 +40,20 @@ def test_a_page_that_is_read_back_gives_the_same_page() -> None:
     assert again(text, len(pieces)) == text
 
 
+def test_lines_of_an_argument_are_read_back_one_by_one() -> None:
+    written = "worker_limit = 3 jobs at once\n\topen_pool(size) for the first job"
+    call = ToolCallPart("1", "write", json.dumps({"path": "src/pool.py", "text": written}))
+    pieces = as_lives([Content(Role.ASSISTANT, (call,)), tool_result(call, "written to the disk")])
+    text = page(notebook_of(pieces), 0, 2, 2_000, {}, ())
+    assert r"once\n\topen_pool" in text
+    (entry, _), *_ = read_back(text, MessageId(0), MessageId(2), count_bytes)
+    assert [(each.lead, each.text) for each in entry.fragments][-1] == (
+        r"\n\t",
+        "open_pool(size) for the first job",
+    )
+    assert again(text, 2) == text
+
+
 @given(histories, st.integers(100, 1_500))
 def test_reading_back_adds_no_name_and_no_message(history: list[list[Content]], target: int) -> None:
     contents = [content for exchange in history for content in exchange]

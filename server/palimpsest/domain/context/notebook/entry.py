@@ -16,6 +16,7 @@ from palimpsest.domain.context.notebook.evidence import (
     ANNOUNCED,
     RULE,
     TROUBLE,
+    arguments_of,
     bounded_lines,
     by_sentence,
     has_failed,
@@ -27,7 +28,7 @@ from palimpsest.domain.context.notebook.evidence import (
     tool_label,
     tries_of,
 )
-from palimpsest.domain.context.notebook.fragments import DECLARES, Fragment, Kind, best_of, pieces_of
+from palimpsest.domain.context.notebook.fragments import DECLARES, Found, Fragment, Kind, best_of, pieces_of
 from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_words, names_in
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.language.pastes import Paste, split_pastes
@@ -169,11 +170,13 @@ class Reader:
                 label = f"{tool_label(call.name)} " if len(calls) > 1 else ""
                 fragments.append(self._fragment(f"{label}with {options}", in_options, 0.0, Kind.CALLED))
             told = {*in_head, *in_options}
+            is_quoted = bool(arguments_of(call))
             for value in values_of(call):
                 found.update(names_in(value))
                 pieces = pieces_of(without_folder(value))
                 fragments += self._lines(
-                    best_of([each for each in pieces if each[0][:60] not in head and each[1].keys() - told])
+                    best_of([each for each in pieces if each.text[:60] not in head and each.names.keys() - told]),
+                    is_quoted=is_quoted,
                 )
         prose, code = prose_and_code(text[:_PROSE_CHARS])
         found.update(names_in(text[:READ_CHARS]))
@@ -250,14 +253,21 @@ class Reader:
             return None
         return self._fragment(text, names_in(outcome), weight, Kind.OUTCOME)
 
-    def _lines(self, found: Sequence[tuple[str, dict[str, str]]]) -> list[Fragment]:
+    def _lines(self, found: Sequence[Found], *, is_quoted: bool = False) -> list[Fragment]:
         return [
-            self._fragment(text, within, _DECLARATION_WEIGHT if DECLARES.search(text) else 0.0, Kind.LINE)
-            for text, within in found
+            self._fragment(
+                text,
+                within,
+                _DECLARATION_WEIGHT if DECLARES.search(text) else 0.0,
+                Kind.LINE,
+                lead if is_quoted else "",
+            )
+            for text, within, lead in found
         ]
 
-    def _fragment(self, text: str, found: Mapping[str, str], weight: float, kind: Kind) -> Fragment:
-        return Fragment(text, self._known(found), self.count(text) + 2, weight, kind, n_words(text))
+    def _fragment(self, text: str, found: Mapping[str, str], weight: float, kind: Kind, lead: str = "") -> Fragment:
+        size = self.count(lead + text) + (0 if lead else 2)
+        return Fragment(text, self._known(found), size, weight, kind, n_words(text), lead)
 
     def _known(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._keys.setdefault(name, name) for name in names)

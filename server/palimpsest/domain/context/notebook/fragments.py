@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, is_name, names_in, unescaped
 
@@ -16,6 +16,8 @@ DECLARES: Final = re.compile(
     r"|alias|from|@\w+)\b"
 )
 """A line that declares something."""
+SEPARATOR: Final = " · "
+"""Between two fragments of a line."""
 MOST_FRAGMENTS: Final = 40
 """Of one text."""
 
@@ -31,6 +33,9 @@ _MOST_STRETCHES: Final = 12
 _LINE_NUMBER = re.compile(r"^\s*(?:\d+\s*[→|:\t]|\d+\s{1,}(?=\S)|[+\-]\s?(?=\S))\s*")
 """What tools put before a line: its number, or the sign of a diff."""
 
+
+LINE_BREAK, TAB = "\\n", "\\t"
+"""As a quoted text has them."""
 
 _ENDS: Final = " ;,."
 """What ends a line: fragments stand one behind the other, and none ends a sentence."""
@@ -63,24 +68,50 @@ class Fragment:
     kind: Kind
     n_words: int
     """Beside the names."""
+    lead: str = ""
+    """What stands before it in the quoted text that it is a line of, such as `\\n\\t`; empty for any other."""
 
 
-def pieces_of(text: str) -> list[tuple[str, dict[str, str]]]:
+class Found(NamedTuple):
+    """A piece of a text that names something."""
+
+    text: str
+    names: dict[str, str]
+    """As the piece shows them, by key."""
+    lead: str = ""
+    """What stands before it where the text is quoted: a line break, unless it begins the text, and its indentation as
+    one space or one tab."""
+
+
+def joined(fragments: Sequence[Fragment]) -> str:
+    """The fragments as one line: lines of a quoted text as it has them, a dot between all others."""
+    line = ""
+    for each in fragments:
+        if not line:
+            line = each.lead.removeprefix(LINE_BREAK).lstrip() + each.text
+        else:
+            line += (each.lead or SEPARATOR) + each.text
+    return line
+
+
+def pieces_of(text: str) -> list[Found]:
     """The lines that name something, each once, with their names; of long lines the stretches around their names."""
-    found: list[tuple[str, dict[str, str]]] = []
+    found: list[Found] = []
     seen: set[str] = set()
     if len(text) > READ_CHARS:
         text = f"{text[: READ_CHARS // 2]}\n{text[-READ_CHARS // 2 :]}"
-    for raw in _lines_of(text):
+    for index, raw in enumerate(_lines_of(text)):
         line = " ".join(_LINE_NUMBER.sub("", raw[:_LINE_CHARS], count=1).split())
         if len(line) < _SHORTEST_LINE or line in seen:
             continue
         seen.add(line)
         if NAME.search(line) is None:
             continue
+        lead = (LINE_BREAK if index else "") + {"\t": TAB, " ": " "}.get(raw[:1], "")
         for part in [line] if len(line) <= _FRAGMENT_CHARS else _around_names(line):
             if within := names_in(part):
-                found.append((part.rstrip(_ENDS), within))
+                found.append(Found(part.rstrip(_ENDS), within, lead))
+            lead = ""
         if len(found) > 12 * MOST_FRAGMENTS:
             break
     return found
@@ -95,18 +126,18 @@ def _lines_of(text: str) -> Iterator[str]:
             yield raw
 
 
-def best_of(found: Sequence[tuple[str, dict[str, str]]]) -> list[tuple[str, dict[str, str]]]:
+def best_of(found: Sequence[Found]) -> list[Found]:
     """Those of `pieces_of` that name the most for their length, declarations a little preferred, until each name
     occurs; at most `MOST_FRAGMENTS`, in their order."""
     have: set[str] = set()
     picked: list[int] = []
 
     def rank(index: int) -> float:
-        text, within = found[index]
+        text, within, _ = found[index]
         return -(len(within) + (0.7 if DECLARES.search(text) else 0.0)) / math.sqrt(8 + len(text))
 
     for index in sorted(range(len(found)), key=rank):
-        within = found[index][1]
+        within = found[index].names
         if within.keys() - have:
             have.update(within)
             picked.append(index)

@@ -23,7 +23,8 @@ _ESCAPE: Final = re.compile(r"((?<![A-Za-z])[A-Z]:(?:\\{1,2}[^\\\s\"']+)+)|\\+([
 """A path of Windows, or an escape of a quoted text, of one that quotes another as well."""
 _SHORTEST, _LONGEST = 4, 120
 """Characters of a key."""
-_TAG = re.compile(r"</[\w.-]+>?|<!?[\w.-]+(?=[\s>/])")
+_TAG = re.compile(r"</[\w.-]+>?|<!?(?!\w*_)[\w.-]+(?=[\s>/])")
+"""Of a markup. What has an underscore is a place to fill in, such as `<task_id>`."""
 _NUMBER, _HEX, _KEBAB = re.compile(r"\d+$"), re.compile(r"[0-9a-f]{7,40}$"), re.compile(r"[a-z]+(?:-[a-z0-9]+)+$")
 _NUMBER_WORTH, _HEX_WORTH, _KEBAB_WORTH = 0.4, 0.5, 0.7
 

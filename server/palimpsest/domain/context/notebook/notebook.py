@@ -54,6 +54,7 @@ class Notebook:
     """By path, the first message whose call is about it."""
     _reader: Reader = field(init=False)
     _tokens: dict[str, float] = field(default_factory=dict)
+    _said_tokens: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._reader = Reader(self.count)
@@ -112,6 +113,12 @@ class Notebook:
         """Raw tokens of the name of that key in a list."""
         if (tokens := self._tokens.get(name)) is None:
             tokens = self._tokens[name] = self.count(self.shown(name)) + 1.2
+        return tokens
+
+    def said_tokens(self, text: str) -> int:
+        """Raw tokens of what the user said, which every page asks for again."""
+        if (tokens := self._said_tokens.get(text)) is None:
+            tokens = self._said_tokens[text] = self.count(text)
         return tokens
 
     def within(self, start: int, end: int) -> list[MessageId]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from palimpsest.domain.context.notebook.fragments import pieces_of
+from palimpsest.domain.context.notebook.fragments import SEPARATOR, pieces_of
 from palimpsest.domain.context.notebook.names import names_in
 from palimpsest.domain.context.tokens import CountText
 
@@ -26,7 +26,7 @@ def outline(text: str, room: int, told: Collection[str], trouble: re.Pattern[str
     room -= sum(count(line) + 1 for line in lines)
     for line in lines:
         have.update(names_in(line))
-    found = [(part, within, count(part) + 2) for part, within in pieces_of(text)]
+    found = [(part, within, count(part) + 2) for part, within, _ in pieces_of(text)]
     heap = [(-len(within.keys() - have) / size, i) for i, (_, within, size) in enumerate(found)]
     heapq.heapify(heap)
     for_lines, chosen, seen = room * _LINES_SHARE, list[int](), set(lines)
@@ -44,7 +44,7 @@ def outline(text: str, room: int, told: Collection[str], trouble: re.Pattern[str
         seen.add(part)
         have.update(within)
     if chosen:
-        lines.append(" · ".join(found[index][0] for index in sorted(chosen)))
+        lines.append(SEPARATOR.join(found[index][0] for index in sorted(chosen)))
     rest: list[str] = []
     for _, within, _ in found:
         for folded, name in within.items():

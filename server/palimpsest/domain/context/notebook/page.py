@@ -102,9 +102,10 @@ def _said(
     for group in sorted(
         groups, key=lambda each: (-each.weight - _END_WEIGHT * (each.id in ends), -each.id, each.places)
     ):
-        size = book.count(group.text) + _LINE_TOKENS
-        is_asked = group.id in ends or group.text.endswith("?")
-        if group.text in seen or not group.says_something or size > (most if is_asked else room):
+        limit = most if group.id in ends or group.text.endswith("?") else room
+        if limit <= _LINE_TOKENS or group.text in seen or not group.says_something:
+            continue
+        if (size := book.said_tokens(group.text) + _LINE_TOKENS) > limit:
             continue
         seen.add(group.text)
         chosen[group.id].update(group.places)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from palimpsest.domain.context.notebook.entry import DETAILS, DONE, NAMED, SAID, USER_WROTE, Entry, Sentence
-from palimpsest.domain.context.notebook.fragments import Fragment, Kind
+from palimpsest.domain.context.notebook.fragments import SEPARATOR, Fragment, Kind
 from palimpsest.domain.context.notebook.names import n_words, names_in
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.tokens import CountText
@@ -21,6 +21,9 @@ from palimpsest.domain.messages import MessageId, Role
 _LINE = re.compile(r"- \[([0-9]{1,18})\] (.*)")
 _RESULT = re.compile(r"  → (?:\[([0-9]{1,18})\] )?(.*)")
 _DETAIL = re.compile(r"\[([0-9]{1,18})\] (.*)")
+_BETWEEN = re.compile(rf"{SEPARATOR}|(?=\\n)")
+_LEAD = re.compile(r"(?:\\n)?(?:\\t| )?")
+"""What stands before a fragment that is a line of a quoted text."""
 _ALSO = re.compile(r"(?:also|names) (.*)")
 
 
@@ -80,8 +83,12 @@ def read_back(text: str, start: MessageId, end: MessageId, count: CountText) -> 
 
 def _take(found: _Found, text: str, count: CountText) -> None:
     """A line: fragments with a dot between them, and bare names at its end."""
-    for part in text.split(" · "):
+    for shown in filter(None, _BETWEEN.split(text)):
+        match = _LEAD.match(shown)
+        lead = match[0] if match else ""
+        part = shown[len(lead) :]
         names = names_in(part)
         found.names.update(names)
         if _ALSO.fullmatch(part) is None:
-            found.fragments.append(Fragment(part, tuple(names), count(part) + 2, 0.3, Kind.LINE, n_words(part)))
+            size = count(lead + part) + 2
+            found.fragments.append(Fragment(part, tuple(names), size, 0.3, Kind.LINE, n_words(part), lead))

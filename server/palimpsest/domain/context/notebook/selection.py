@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from palimpsest.domain.context.notebook.entry import USER_WROTE, WORDS_OF_HEAD, Entry
-from palimpsest.domain.context.notebook.fragments import Fragment, Kind
+from palimpsest.domain.context.notebook.fragments import SEPARATOR, Fragment, Kind, joined
 from palimpsest.domain.context.notebook.names import key, n_words, names_in, shortened_path
 from palimpsest.domain.context.notebook.notebook import Notebook
 from palimpsest.domain.messages import MessageId, Role
@@ -102,6 +102,7 @@ class Selection:
     _paths: set[str] = field(default_factory=set)
     _worths: dict[str, float] = field(default_factory=dict)
     _asides: dict[MessageId, int] = field(default_factory=dict)
+    _sizes_of_paths: dict[str, int] = field(default_factory=dict)
     _heap: list[tuple[float, int, int]] = field(default_factory=list)
     """What each candidate added for its tokens when it was last looked at, negative; its message, negative, so that of
     equals the newest comes first; and its place in the entry."""
@@ -142,8 +143,9 @@ class Selection:
     def _news(self, names: Iterable[str], level: float) -> float:
         told, worths, news = self.told, self._worths, 0.0
         for name in names:
-            if (missing := level - told.get(name, 0.0)) > 0.0:
-                news += (worths.get(name) or self._worth(name)) * missing
+            missing = level - told[name] if name in told else level
+            if missing > 0.0:
+                news += (worths[name] if name in worths else self._worth(name)) * missing
         return news
 
     def _tell(self, names: Iterable[str], level: float) -> None:
@@ -151,9 +153,10 @@ class Selection:
             self.told[name] = max(self.told.get(name, 0.0), level)
 
     def _level(self, entry: Entry, fragment: Fragment) -> float:
+        if fragment.n_words >= _WORDS_FIRST:
+            return IN_LINE
         line = self._lines.get(entry.id)
-        says = fragment.n_words >= _WORDS_FIRST or (line is not None and line.fragments)
-        return IN_LINE if says else _SAYS_LITTLE
+        return IN_LINE if line is not None and line.fragments else _SAYS_LITTLE
 
     def _call_of(self, entry: Entry) -> Entry | None:
         """The entry of the call that a result answers, where it may stand above it."""
@@ -163,16 +166,21 @@ class Selection:
         """What the frame of the entry's line adds, and its tokens; nothing once the line is there."""
         if entry.id in self._lines:
             return 0.0, 0.0
-        value, size = 0.0, 0.0
         if (call := self._call_of(entry)) is not None:
+            if call.id in self._lines:
+                return 0.0, _ARROW_TOKENS
             value, size = self._opening(call)
             return value, size + _ARROW_TOKENS
-        if entry.head_names:
-            value = self._news(entry.head_names, _IN_HEAD) + _NAMED_HEAD_WEIGHT
+        value = self._news(entry.head_names, _IN_HEAD) + _NAMED_HEAD_WEIGHT if entry.head_names else 0.0
         size = float(entry.head_tokens) + self._aside_tokens(entry)
         if entry.path and entry.path in self._paths:
-            size = max(8.0, size - self.book.count(entry.path) + _OLD_PATH_TOKENS)
+            size = max(8.0, size - self._path_tokens(entry.path) + _OLD_PATH_TOKENS)
         return value, size
+
+    def _path_tokens(self, path: str) -> int:
+        if (size := self._sizes_of_paths.get(path)) is None:
+            size = self._sizes_of_paths[path] = self.book.count(path)
+        return size
 
     def _aside(self, entry: Entry) -> str:
         """What stands behind a head that says little: what the message says that it is for, or else a line of the
@@ -207,13 +215,6 @@ class Selection:
             size = self._asides[entry.id] = self.book.count(aside) + 2 if aside else 0
         return size
 
-    def _gain(self, entry: Entry, fragment: Fragment) -> tuple[float, float]:
-        """What the fragment adds for each token, and its tokens, its line opened for it where need be."""
-        value, size = self._opening(entry)
-        value += fragment.weight + self._news(fragment.names, self._level(entry, fragment))
-        size += fragment.tokens
-        return value * self.weights[entry.id] / size, size
-
     def _first_gains(self, entry: Entry) -> list[tuple[float, int, int]]:
         """The fragments as the heap holds them, before any line is opened; without those that will never add enough."""
         value, size = self._opening(entry) if entry.fragments else (0.0, 0.0)
@@ -223,8 +224,8 @@ class Selection:
                 continue
             news = self._news(fragment.names, IN_LINE)
             if fragment.weight + news >= _LEAST_NEWS:
-                if (level := self._level(entry, fragment)) != IN_LINE:
-                    news = self._news(fragment.names, level)
+                if fragment.n_words < _WORDS_FIRST:
+                    news = self._news(fragment.names, _SAYS_LITTLE)
                 gain = (value + fragment.weight + news) * weight / (size + fragment.tokens)
                 found.append((-gain, -entry.id, place))
         return found
@@ -269,9 +270,15 @@ class Selection:
         fragment = entry.fragments[place]
         if self._used + fragment.tokens > self.room:
             return False
-        if fragment.weight + self._news(fragment.names, IN_LINE) < _LEAST_NEWS:
+        news = self._news(fragment.names, IN_LINE)
+        if fragment.weight + news < _LEAST_NEWS:
             return False
-        density, size = self._gain(entry, fragment)
+        if (level := self._level(entry, fragment)) != IN_LINE:
+            news = self._news(fragment.names, level)
+        value, size = self._opening(entry)
+        value += fragment.weight + news
+        size += fragment.tokens
+        density = value * self.weights[entry.id] / size
         if fragment.kind is Kind.SAID and self._said + size > _ANSWERED_SHARE * self.room:
             return False
         if self._is_late(density, expected):
@@ -281,7 +288,6 @@ class Selection:
             return False
         self._used += size
         self._said += size if fragment.kind is Kind.SAID else 0.0
-        level = self._level(entry, fragment)
         line = self._lines.get(entry.id) or self._open(entry)
         line.fragments.append(place)
         self._begin_detail(entry, line)
@@ -376,7 +382,7 @@ class Selection:
         head = f"{USER_WROTE}: " if entry.role is Role.USER else ""
         if also and sum(entry.fragments[place].n_words for place in places) < _WORDS_BESIDE:
             head += self._cue(entry, line)
-        return head + _joined([entry.fragments[place].text for place in places], also)
+        return head + _joined([entry.fragments[place] for place in places], also)
 
     def _cue(self, entry: Entry, line: _Line) -> str:
         """A few words that say what names belong to, where no fragment beside them does."""
@@ -399,17 +405,17 @@ class Selection:
         head = ", ".join(filter(None, (head, *(each.text for each in told if each.kind is Kind.CALLED))))
         said = " ".join(each.text for each in chosen if each.kind is Kind.SAID)
         also = line.also[: len(line.also) - len(also_apart)]
-        body = _joined([each.text for each in chosen if each.kind is not Kind.SAID], also, is_alone=not said)
+        body = _joined([each for each in chosen if each.kind is not Kind.SAID], also, is_alone=not said)
         done = f"{head}{': ' if head and body else ''}{body}"
         return f"{said}{' | ' if said and done else ''}{done}"
 
 
-def _joined(texts: list[str], also: list[str], *, is_alone: bool = True) -> str:
-    """Fragments with a dot between them, and behind them the bare names that none of them holds."""
-    held = names_in("\n".join(texts)) if also else {}
+def _joined(fragments: list[Fragment], also: list[str], *, is_alone: bool = True) -> str:
+    """The fragments, and behind them the bare names that none of them holds."""
+    held = names_in("\n".join(each.text for each in fragments)) if also else {}
     also = [name for name in also if key(name) not in held]
-    names = [f"{'also' if texts or not is_alone else 'names'} {', '.join(also)}"] if also else []
-    return " · ".join([*texts, *names])
+    names = [f"{'also' if fragments or not is_alone else 'names'} {', '.join(also)}"] if also else []
+    return SEPARATOR.join([*filter(None, [joined(fragments)]), *names])
 
 
 def _beginning(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Final
 
 LONGEST_SENTENCE: Final = 1_000
@@ -55,6 +55,10 @@ class Form:
     @functools.cached_property
     def split(self) -> Callable[..., list[str]]:
         return self._compiled.split
+
+    def compile(self) -> None:
+        """Spares the first use the time."""
+        _ = self._compiled
 
 
 def form(pattern: str) -> Form:
@@ -264,3 +268,15 @@ class Forms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "known_by", self.markers | self.habits | self.actions)
+
+
+def compile_patterns(value: object) -> None:
+    """Compiles every pattern in a tuple or a data class, such as the forms of a language."""
+    if isinstance(value, Form):
+        value.compile()
+    elif isinstance(value, tuple):
+        for each in value:
+            compile_patterns(each)
+    elif is_dataclass(value):
+        for field_of in fields(value):
+            compile_patterns(getattr(value, field_of.name))

@@ -13,7 +13,9 @@ from palimpsest.domain.context.rules.french import FRENCH
 from palimpsest.domain.context.rules.german import GERMAN
 from palimpsest.domain.context.rules.spanish import SPANISH
 
-LANGUAGES: Final = (ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE)
+WITH_SPACES: Final = (ENGLISH, GERMAN, FRENCH, SPANISH)
+"""A sentence without any of their small words is read in each of them."""
+LANGUAGES: Final = (*WITH_SPACES, CHINESE)
 WORD: Final = re.compile(r"[^\W_]+(?:['_-][^\W_]+)*")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _HAN_OR_WORD = re.compile(r"[\u4e00-\u9fff]+|[A-Za-z0-9]+(?:[._+#-][A-Za-z0-9]+)*")
@@ -65,7 +67,7 @@ def languages_of(text: str) -> tuple[Forms, ...]:
     lower = plain(text).lower()
     said = {part for word in WORD.findall(lower) for part in (word, *word.split("'"))}
     letters = set(lower)
-    hits = [(len(said & forms.known_by) + 2 * len(letters & forms.letters), forms) for forms in LANGUAGES[:-1]]
+    hits = [(len(said & forms.known_by) + 2 * len(letters & forms.letters), forms) for forms in WITH_SPACES]
     most = max(n for n, _ in hits)
     return tuple(forms for n, forms in hits if n == most)
 
