@@ -70,6 +70,12 @@ def test_limits_outlive_the_offer_and_availability_does_not() -> None:
     assert NAME not in [choice.model.name for choice in known.choices()]
 
 
+def test_its_name_is_not_doubted_and_one_like_it_is() -> None:
+    known, _, _ = models(GPT)
+    assert known.doubt(NAME) is None
+    assert NAME in str(known.doubt("editor/copilot/ona"))
+
+
 @pytest.mark.parametrize("model_id", ["", " ", " a", "a\nb", "a" * 201])
 def test_a_name_that_nobody_could_type_is_not_taken(model_id: str) -> None:
     _, offers, host = models(GPT)

@@ -55,7 +55,7 @@ export class Window {
     }
 
     /** The panel is there, by itself in a window that is loaded again. */
-    async panelReady(limitMs = 60_000) {
+    async panelReady(limitMs = STARTS_MS) {
         await this.panel.getByTestId("panel").and(this.panel.locator("[data-phase=ready]")).waitFor({ timeout: limitMs });
     }
 

@@ -102,7 +102,8 @@ class Models:
             return None
         written = model.service_name
         told = {known.partition("/")[2] for known in self.live if known.startswith(f"{model.provider}/")}
-        known = told | {each for each in self._known_names() if self.get(each).provider == model.provider}
+        named = [self.get(each) for each in self._known_names()]
+        known = told | {each.service_name for each in named if each.provider == model.provider}
         if any(written == each or re.match(re.escape(each) + "[-.:@]", written) for each in known):
             return None
         near = nearest(written, known)
