@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 
 import { writePage } from "./gallery/page.mjs";
-import { ANSWERS, FILES, SCENES, START } from "./gallery/scenes.mjs";
+import { ANSWERS, FILES, SCENES, START, TROUBLE, TROUBLES } from "./gallery/scenes.mjs";
 import { startLab, startModel, until } from "./harness/lab.mjs";
 import { startBrowser, Window } from "./harness/window.mjs";
 
@@ -139,5 +139,6 @@ rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
 await show("start", START, { env: {} });
 await show("pages", SCENES, { script: ANSWERS, env: {} });
-const n = writePage(OUT, { scenes: [...START, ...SCENES].filter(isWanted), pictures, findings, designs, themes: Object.keys(THEMES) });
+await show("trouble", TROUBLES, { script: TROUBLE, env: {} });
+const n = writePage(OUT, { scenes: [...START, ...SCENES, ...TROUBLES].filter(isWanted), pictures, findings, designs, themes: Object.keys(THEMES) });
 console.log(`${pictures.length} pictures, ${n} findings of axe: ${path.join(OUT, "index.html")}`);

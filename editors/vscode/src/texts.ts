@@ -25,6 +25,7 @@ export const CONTEXT = {
     list: "List",
     you: "You",
     answers: "Answers",
+    chosen: "The chosen segment",
     showInChat: "Show in chat",
     summarizeUpToHere: "Summarize up to here",
     sendOriginals: "Undo: send the originals",
@@ -144,6 +145,10 @@ export const TOOLS = {
     files: "files",
     times: "times",
     failedOf: "failed",
+    noHit: "no hit",
+    oneHit: "1 hit",
+    hits: "hits",
+    refused: "refused",
     notRun: "Not run",
     saidNo: "you said no",
     exitStatus: "exit status",
@@ -186,7 +191,11 @@ export const CHAT = {
     deleted: "was deleted for good.",
     emptyTitle: "Ask about this folder",
     emptyLead: "Every message is kept. When a conversation gets long, older parts are summarized, and you can always open the originals.",
-    starters: ["What does this project do?", "Where would I start reading?", "What changed here lately?"],
+    starters: [
+        { icon: "compass", text: "What does this project do?", why: "README.md and the folder tree" },
+        { icon: "file-code", text: "Where would I start reading?", why: "The files that others rest on" },
+        { icon: "beaker", text: "What is tested, and what is not?", why: "Code and tests, side by side" },
+    ],
 } as const;
 
 /** What stands behind More in the header, beside what the pages say. */
@@ -218,6 +227,8 @@ export const COMPOSER = {
     of: "of",
     tokens: "tokens",
     summarizedAt: "Older messages are summarized when it fills up. You can undo that.",
+    everythingElse: "Everything else",
+    narrowPlaceholder: "Ask, @ context, / command",
     seesWhat: "What the model sees",
     summarizeNow: "Summarize now",
 } as const;

@@ -34,7 +34,7 @@ const POINTS = ["Which rate do we use for books?", "Please round half up, per pr
 
 /** In the order in which the scenes ask. */
 export const ANSWERS = [
-    { text: "", calls: [{ name: "read_file", arguments: { path: "src/prices.py" } }, { name: "read_file", arguments: { path: "src/invoice.py" } }, { name: "search_text", arguments: { query: "RATE" } }] },
+    { text: "", calls: [{ name: "read_file", arguments: { path: "src/prices.py" } }, { name: "read_file", arguments: { path: "src/invoice.py" } }, { name: "search_files", arguments: { pattern: "RATE" } }] },
     { text: WHERE, thinking: "The rate is in prices.py; invoices use gross." },
     { text: "", calls: [{ name: "propose_edit", arguments: { path: "src/prices.py", edits: [{ old_text: "RATE = 0.19", new_text: "RATE = 0.19\nREDUCED = 0.07" }] } }] },
     { text: "The reduced rate stays out for now." },
@@ -262,6 +262,79 @@ export const SCENES = [
         prepare: async (window, lab) => {
             process.kill(lab.servers()[0], "SIGKILL");
             await window.panel.getByTestId("recovery").first().waitFor({ timeout: 60_000 });
+        },
+    },
+];
+
+const BUSY = { status: 429, headers: { "retry-after": "58" } };
+const read = (path) => ({ name: "read_file", arguments: { path } });
+const MODULE = Array.from({ length: 14 }, (_, n) => `def rate_${n}(net):\n    """The price of group ${n} with tax."""\n    return round(net * ${(1 + n / 100).toFixed(2)}, 2)\n`).join("\n");
+
+/** A service that asks to wait, a turn with many tools, long code, and a key that is refused. */
+export const TROUBLE = [
+    BUSY, BUSY, BUSY,
+    { text: "I look at where the rate is used first.", calls: [read("src/prices.py"), read("src/invoice.py"), read("README.md"), read(".env")] },
+    { text: "", calls: [{ name: "search_files", arguments: { pattern: "RATE" } }] },
+    { text: "", calls: [{ name: "list_files", arguments: { path: "src" } }] },
+    { text: `They are rounded **twice**: in src/prices.py:8, and then in the sum. A module of its own:\n\n\`\`\`python\n${MODULE}\`\`\`\n\n- [x] Rate in one place\n- [ ] Tests for the reduced rate` },
+    { status: 401 },
+];
+
+export const TROUBLES = [
+    {
+        name: "04-live-pause",
+        design: "live",
+        title: "the service asks to wait",
+        prepare: async (window) => {
+            await window.send("Why do invoices differ by a cent?");
+            await window.panel.getByTestId("pause").waitFor();
+        },
+    },
+    {
+        name: "05-tools-runs",
+        design: "tools",
+        title: "a run of tool calls is one line, long code is folded",
+        prepare: async (window) => {
+            await until("the answer is there", async () => {
+                const again = window.panel.getByRole("button", { name: "Try now" });
+                if (await again.count() > 0) {
+                    await again.click({ timeout: 2_000 }).catch(() => undefined);
+                }
+                return (await window.panel.getByTestId("live").count()) === 0 && (await window.panel.getByRole("button", { name: /^Show all \d+ lines$/ }).count()) > 0;
+            }, 120_000);
+            await window.panel.locator("details.run > summary").first().click();
+        },
+    },
+    {
+        name: "02-chat-more",
+        design: "chat",
+        title: "the menu of the header",
+        prepare: async () => undefined,
+        settle: async (window) => {
+            if (await window.panel.getByTestId("menu").count() === 0) {
+                await window.panel.getByTestId("more").click();
+            }
+        },
+    },
+    {
+        name: "02-chat-menu",
+        design: "chat",
+        title: "the menu of a message, by Shift+F10",
+        prepare: async () => undefined,
+        settle: async (window) => {
+            await window.panel.locator('[data-testid^="message-"].answer').last().focus();
+            await window.page.keyboard.press("Shift+F10");
+            await window.panel.getByTestId("menu").waitFor();
+        },
+    },
+    {
+        name: "04-live-refused",
+        design: "live",
+        title: "a key that is refused",
+        prepare: async (window) => {
+            await window.page.keyboard.press("Escape");
+            await window.send("And the tests?");
+            await window.panel.getByTestId("failure").waitFor({ timeout: 60_000 });
         },
     },
 ];

@@ -1,4 +1,5 @@
 /** The panel. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { CHAT, COMPOSER, ENDINGS, HISTORY, MORE, SETUP } from "../texts";
@@ -90,8 +91,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
     }, [n]);
     return (
         <>
-            {state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}
-            <MessageList state={state} after={<><Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && <Welcome />}<SetUp state={state} /></>}>
+            <MessageList state={state} after={<>{state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}<Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && state.server.phase !== "stopped" && <Welcome><SetUp state={state} /></Welcome>}{state.total > 0 && <SetUp state={state} />}</>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} model={state.usage?.model ?? state.conversation?.model} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
             <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} others={state.approvals.slice(1)} place={n > 1 ? `1/${n}` : ""} />)}</div>
@@ -106,7 +106,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
 }
 
 /** Before the first message. */
-function Welcome() {
+function Welcome({ children }: { readonly children: ComponentChildren }) {
     const { post } = useEnds();
     return (
         <div class="welcome">
@@ -115,8 +115,9 @@ function Welcome() {
                 <h2>{CHAT.emptyTitle}</h2>
                 <p class="lead">{CHAT.emptyLead}</p>
             </div>
+            {children}
             <div class="starters">
-                {CHAT.starters.map((each) => <button key={each} type="button" class="starter" onClick={() => post({ type: "send", text: each })}><Icon name="comment" /><span>{each}</span></button>)}
+                {CHAT.starters.map(({ icon, text, why }) => <button key={text} type="button" class="starter" onClick={() => post({ type: "send", text })}><Icon name={icon} /><span>{text}<span class="why">{why}</span></span></button>)}
             </div>
         </div>
     );

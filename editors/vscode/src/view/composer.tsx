@@ -1,6 +1,6 @@
 /** Where a message is written: completion of mentions and commands, attachments as chips, send and stop. */
 import { memo } from "preact/compat";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { MentionItem } from "../protocol.gen";
 import { COMPOSER } from "../texts";
@@ -144,6 +144,7 @@ function ComposerForm({ state, typed }: Props) {
     };
     /** A command that stands there whole is sent by Enter. */
     const isTyped = (item: MentionItem) => item.kind === "command" && item.insertText.trim() === text.trim();
+    const isNarrow = useNarrow();
     const isCommand = text.startsWith("/");
     const lastAsked = lastOf(state);
     const send = () => {
@@ -254,7 +255,7 @@ function ComposerForm({ state, typed }: Props) {
                     class="message-field"
                     rows={1}
                     value={text}
-                    placeholder={COMPOSER.placeholder}
+                    placeholder={isNarrow ? COMPOSER.narrowPlaceholder : COMPOSER.placeholder}
                     aria-label={COMPOSER.message}
                     aria-autocomplete="list"
                     aria-haspopup="listbox"
@@ -287,6 +288,18 @@ function ComposerForm({ state, typed }: Props) {
             </div>
         </form>
     );
+}
+
+/** Whether the panel is too narrow for the line of hints, as the style sheet has it. */
+function useNarrow(): boolean {
+    const query = useMemo(() => (typeof matchMedia === "function" ? matchMedia("(max-width: 319px)") : undefined), []);
+    const [isNarrow, setNarrow] = useState(query?.matches === true);
+    useEffect(() => {
+        const look = () => setNarrow(query?.matches === true);
+        query?.addEventListener("change", look);
+        return () => query?.removeEventListener("change", look);
+    }, []);
+    return isNarrow;
 }
 
 /** The label with what was typed of it. */

@@ -1,6 +1,7 @@
 /** What the model sees: the next request as a picture, in order, over time, and what it cost. */
 import { useMemo, useState } from "preact/hooks";
 
+import type { FromView } from "../messages";
 import type { ContextSegment, ContextUsage, PrepareContextResult } from "../protocol.gen";
 import { CONTEXT, HISTORY } from "../texts";
 import { nameOf, shares } from "./bar";
@@ -10,6 +11,7 @@ import { ContextList } from "./context_list";
 import { ContextMap } from "./context_map";
 import { cellsOf, classOf, reasonOf, titleOf, tokensOf } from "./context_segments";
 import { percent, short } from "./figures";
+import { useContextMenu } from "./menu";
 import { Icon, IconButton, PageHead } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
@@ -90,7 +92,7 @@ function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly 
 }
 
 function InOrder({ plan, usage }: { readonly plan: PrepareContextResult; readonly usage: ContextUsage }) {
-    const { dispatch } = useEnds();
+    const { post, dispatch } = useEnds();
     const [isList, setList] = useState(false);
     const cells = useMemo(() => cellsOf(plan.segments), [plan.segments]);
     const [picked, setPicked] = useState(() => Math.max(0, plan.segments.findLastIndex((each) => each.type === "message" && each.role === "user")));
@@ -101,6 +103,7 @@ function InOrder({ plan, usage }: { readonly plan: PrepareContextResult; readonl
             dispatch({ type: "showMessage", messageId: chosen.messages.start, tab: chosen.type === "summary" ? "summary" : "originals" });
         }
     };
+    const onContextMenu = useContextMenu(CONTEXT.chosen, () => (segment === undefined ? [] : actionsOf(segment, post, () => open(picked)).map((each) => ({ label: each.label, onPick: each.does }))));
     const props = { picked, onPick: setPicked, onOpen: open };
     return (
         <section>
@@ -112,19 +115,36 @@ function InOrder({ plan, usage }: { readonly plan: PrepareContextResult; readonl
                     <button type="button" aria-pressed={isList} onClick={() => setList(true)}>{CONTEXT.list}</button>
                 </span>
             </h2>
-            {isList ? <ContextList segments={plan.segments} {...props} /> : <ContextMap cells={cells} plan={plan} usage={usage} {...props} />}
+            <div onContextMenu={onContextMenu}>
+                {isList ? <ContextList segments={plan.segments} {...props} /> : <ContextMap cells={cells} plan={plan} usage={usage} {...props} />}
+            </div>
             {segment !== undefined && <Detail segment={segment} onOpen={() => open(picked)} />}
         </section>
     );
 }
 
+/** What can be done about a segment. */
+function actionsOf({ type, messages, summaryId }: ContextSegment, post: (message: FromView) => void, onOpen: () => void) {
+    if (messages === undefined) {
+        return [];
+    }
+    return [
+        { label: CONTEXT.showInChat, does: onOpen },
+        ...(type === "message" || type === "preview" ? [{ label: CONTEXT.summarizeUpToHere, does: () => post({ type: "summarize", upTo: messages.end - 1 }) }] : []),
+        ...(summaryId === undefined ? [] : [
+            { label: CONTEXT.sendOriginals, does: () => post({ type: "expand", summaryId }) },
+            { label: CONTEXT.writeAgain, does: () => post({ type: "regenerate", summaryId }) },
+        ]),
+    ];
+}
+
 /** The card about one segment. */
 function Detail({ segment, onOpen }: { readonly segment: ContextSegment; readonly onOpen: () => void }) {
     const { post } = useEnds();
-    const { messages, summaryId, originalTokens } = segment;
-    const isMessage = segment.type === "message" || segment.type === "preview";
+    const { originalTokens } = segment;
+    const actions = actionsOf(segment, post, onOpen);
     return (
-        <div class={`detail ${classOf(segment)}`} role="group" aria-label="The chosen segment" data-testid="segment-detail">
+        <div class={`detail ${classOf(segment)}`} role="group" aria-label={CONTEXT.chosen} data-testid="segment-detail">
             <div class="top">
                 <b>{visible(titleOf(segment))}</b>
                 <span class="num">{tokensOf(segment)}{originalTokens === undefined ? "" : ` instead of ${short(originalTokens)}`}</span>
@@ -132,18 +152,7 @@ function Detail({ segment, onOpen }: { readonly segment: ContextSegment; readonl
             </div>
             {segment.excerpt !== undefined && <q>{visible(segment.excerpt)}</q>}
             <p class="why">{visible(reasonOf(segment))}</p>
-            {messages !== undefined && (
-                <div class="do">
-                    <button type="button" class="text-btn" onClick={onOpen}>{CONTEXT.showInChat}</button>
-                    {isMessage && <button type="button" class="text-btn" onClick={() => post({ type: "summarize", upTo: messages.end - 1 })}>{CONTEXT.summarizeUpToHere}</button>}
-                    {summaryId !== undefined && (
-                        <>
-                            <button type="button" class="text-btn" onClick={() => post({ type: "expand", summaryId })}>{CONTEXT.sendOriginals}</button>
-                            <button type="button" class="text-btn" onClick={() => post({ type: "regenerate", summaryId })}>{CONTEXT.writeAgain}</button>
-                        </>
-                    )}
-                </div>
-            )}
+            {actions.length > 0 && <div class="do">{actions.map((each) => <button key={each.label} type="button" class="text-btn" onClick={each.does}>{each.label}</button>)}</div>}
         </div>
     );
 }

@@ -1,5 +1,7 @@
 /** The effect of a tool's call that waits for an answer: a diff with its lines, or what would be run. */
 
+import { differing } from "./fact_groups";
+
 /** `number`: of the line, in the new file or, when it goes, in the old one. */
 interface Line {
     readonly kind: "same" | "add" | "del" | "gap";
@@ -46,14 +48,48 @@ export function linesOf(shown: string): Line[] | undefined {
 
 const SIGNS = { same: " ", add: "+", del: "−" } as const;
 
+/** What a line has that its counterpart has not, before, in and behind it; lines that go and come are paired in their order. */
+function piecesOf(lines: readonly Line[], index: number): readonly [string, string, string] {
+    const line = lines[index];
+    const whole = [line?.text ?? "", "", ""] as const;
+    if (line?.kind !== "del" && line?.kind !== "add") {
+        return whole;
+    }
+    let start = index;
+    while (lines[start - 1]?.kind === line.kind) {
+        start--;
+    }
+    let first = start;
+    if (line.kind === "add") {
+        while (lines[first - 1]?.kind === "del") {
+            first--;
+        }
+    } else {
+        while (lines[first]?.kind === "del") {
+            first++;
+        }
+    }
+    const other = lines[first + index - start];
+    if (other === undefined || other.kind === line.kind || (other.kind !== "del" && other.kind !== "add")) {
+        return whole;
+    }
+    const { was, now } = line.kind === "del" ? differing(line.text, other.text) : differing(other.text, line.text);
+    const pieces = line.kind === "del" ? was : now;
+    return pieces[0].trim() === "" && pieces[2].trim() === "" ? whole : pieces;
+}
+
 export function Diff({ lines, name }: { readonly lines: readonly Line[]; readonly name: string }) {
     return (
         <div class="diff" tabIndex={0} role="region" aria-label={name}>
             <div class="rows">
                 {lines.map((line, index) => (line.kind === "gap" ? <div key={index} class="gap">{line.text}</div> : (
-                    <div key={index} class={`r ${line.kind === "same" ? "" : line.kind}`}><span>{line.number}</span><span>{SIGNS[line.kind]}</span><code>{line.text}</code></div>
+                    <div key={index} class={`r ${line.kind === "same" ? "" : line.kind}`}><span>{line.number}</span><span>{SIGNS[line.kind]}</span><code><Marked pieces={piecesOf(lines, index)} /></code></div>
                 )))}
             </div>
         </div>
     );
+}
+
+function Marked({ pieces: [before, differs, after] }: { readonly pieces: readonly [string, string, string] }) {
+    return <>{before}{differs !== "" && <mark>{differs}</mark>}{after}</>;
 }

@@ -8,7 +8,7 @@ import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
 import { useEnds } from "./post";
 import { isShownLive, wholeEnd, type State } from "./state";
-import { isInEarlierRow, secondsOf, stepsOf } from "./steps";
+import { isInEarlierRow, isTurnEnd, secondsOf, stepsOf } from "./steps";
 
 const GUESS_PX = 96;
 /** A closed sheet with what is around it. */
@@ -201,7 +201,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
         rows.push(
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
                 {message === undefined ? <Skeleton id={id} /> : isLive || isInEarlierRow(state, message) ? null : (
-                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} seconds={secondsOf(state, message)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
+                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
                 )}
             </div>,
         );

@@ -83,6 +83,11 @@ function withPaths(text: string): string {
     return html + escape(text.slice(end));
 }
 
+// The policy of the panel lets no style in, so columns of numbers have a class.
+for (const [rule, tag] of [["th_open", "th"], ["td_open", "td"]] as const) {
+    rules[rule] = (tokens, index) => (String(tokens[index]?.attrGet("style") ?? "").includes("right") ? `<${tag} class="n">` : `<${tag}>`);
+}
+
 rules["fence"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", tokens[index]?.info ?? "");
 rules["code_block"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", "");
 

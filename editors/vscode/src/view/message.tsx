@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import type { Live, LivePart } from "../messages";
 import type { MessageInfo, MessagePart } from "../protocol.gen";
-import { CHAT } from "../texts";
+import { CHAT, ENDINGS } from "../texts";
 import { spent, time } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
@@ -16,7 +16,7 @@ import { visible } from "./visible";
 import { Pause, Working } from "./waiting";
 
 const NAMES = { user: CHAT.you, assistant: "Palimpsest", tool: "Tool" } as const;
-const ENDS = { complete: "", interrupted: "The server ended during this message.", cancelled: "This answer was cancelled.", errored: "This answer was errored." } as const;
+const ENDS = { complete: "", interrupted: ENDINGS.closed, cancelled: ENDINGS.stopped, errored: ENDINGS.brokeOff } as const;
 
 export function Skeleton({ id }: { readonly id: number }) {
     return <article class="skeleton" tabIndex={-1} aria-label={`Message ${id} is being read`} aria-busy="true" />;
@@ -29,6 +29,8 @@ interface RowProps {
     /** What is shown here beside the message, as far as it is there. */
     readonly steps: Steps;
     readonly isNewest: boolean;
+    /** Whether nothing of its turn comes behind it: there the row of actions has its place. */
+    readonly isTurnEnd: boolean;
     /** How long its turn took. */
     readonly seconds: number | undefined;
     /** The turn that can be asked again. */
@@ -38,10 +40,10 @@ interface RowProps {
 const areSame = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((each, index) => each === b[index]);
 
 function isSame(a: RowProps, b: RowProps): boolean {
-    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.seconds === b.seconds && a.retry === b.retry && areSame(a.steps.calls, b.steps.calls) && areSame(a.steps.results, b.steps.results);
+    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.isTurnEnd === b.isTurnEnd && a.seconds === b.seconds && a.retry === b.retry && areSame(a.steps.calls, b.steps.calls) && areSame(a.steps.results, b.steps.results);
 }
 
-export const MessageRow = memo(function MessageRow({ message, total, isMarked, steps, isNewest, seconds, retry }: RowProps) {
+export const MessageRow = memo(function MessageRow({ message, total, isMarked, steps, isNewest, isTurnEnd, seconds, retry }: RowProps) {
     const { post } = useEnds();
     const [edited, setEdited] = useState<string | undefined>(undefined);
     const isOthers = message.role === "user" && message.author !== undefined;
@@ -75,9 +77,9 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, s
                 <>
                     {isOthers ? <span class="who">{name}</span> : <span class="sr">{name}: </span>}
                     {edited === undefined ? parts : <Edit text={edited} onDone={(text) => { setEdited(undefined); if (text !== undefined) { post({ type: "editAndFork", messageId: message.id, text }); } }} />}
-                    {end !== "" && <p class="ended">{end}</p>}
+                    {end !== "" && !isNewest && <p class="ended">{end}</p>}
                     {message.notes.map((note, index) => <p key={index} class="ended">{visible(note)}</p>)}
-                    {canAct && (
+                    {canAct && (isAsk || isTurnEnd) && (
                         <div class="acts" role="toolbar" aria-label={isNewest && !isAsk ? CHAT.lastAnswer : `Actions of ${label}`}>
                             {actions.map((each) => <IconButton key={each.icon} icon={each.icon} name={each.name} onClick={each.does} />)}
                             {!isAsk && <Meta message={message} seconds={seconds} />}

@@ -5,13 +5,13 @@ import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
 import { CHAT, COMPOSER, DECISIONS, ENDINGS, FAILED, SETUP } from "../texts";
 import { Diff, linesOf } from "./diff";
-import { day, time } from "./figures";
+import { dayInWords, time } from "./figures";
 import { MenuButton } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { wholeEnd, type Approval, type Failure, type State } from "./state";
 import { Markdown } from "./text";
-import { lookOf } from "./tool_lines";
+import { lookOf, targetOf } from "./tool_lines";
 import { visible } from "./visible";
 
 /** A question of a tool. It stands above the composer, so that it cannot scroll away. `place`: which of how many. */
@@ -48,7 +48,7 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
     return (
         <section class="decide" role="group" aria-label={request.title} ref={card} data-testid="approval">
             <header>
-                <Icon name={look.icon} /><span class="q">{visible(request.title)}</span>
+                <Icon name={look.icon} /><span class="q">{titled(request)}</span>
                 {lines !== undefined && <span class="num"><span class="add-n">+{counted("add")}</span> <span class="del-n">−{counted("del")}</span></span>}
                 {place !== "" && <span class="muted num">{place}</span>}
             </header>
@@ -68,16 +68,25 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
     );
 }
 
+/** The question, with the file that it is about as a link. */
+function titled({ title, tool, shown }: Approval["request"]) {
+    const path = tool === "propose_edit" ? /^\+\+\+ (?:b\/)?(.+)$/m.exec(shown)?.[1] : undefined;
+    const [before, after] = path === undefined ? [title] : title.split(path, 2);
+    return path === undefined || after === undefined ? visible(title) : <>{visible(before ?? "")}<a class="ref" role="link" tabIndex={0} data-path={path} title={`Open ${visible(path)}`}>{visible(path)}</a>{visible(after)}</>;
+}
+
 const WHY = {
     complete: "Results of its tool calls are missing.",
     errored: "It failed. What came of it is kept.",
     incomplete: "Nothing that you saw is lost.",
 } as const;
 
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** `Yesterday at 6:04 PM. `. */
 function when(answer: BrokenAnswer): string {
     const at = new Date(answer.endedAt);
-    return Number.isNaN(at.getTime()) ? "" : `${day(at, new Date())} at ${time(at)}. `;
+    return Number.isNaN(at.getTime()) ? "" : `${capital(dayInWords(at, new Date()))} at ${time(at)}. `;
 }
 
 const FATE = { finished: "finished", notRun: "not started" } as const;
@@ -97,7 +106,7 @@ export function RecoveryCard({ answer }: { readonly answer: BrokenAnswer }) {
                         <div class="inside"><pre tabIndex={0}>{visible(answer.text)}</pre></div>
                     </details>
                 )}
-                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(call.name)) : `${visible(call.name)}: ${FATE[call.fate]}.`}</p>)}
+                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(`${lookOf(call.name).done} ${targetOf(call.name, call.arguments).text}`.trim())) : `${visible(call.name)}: ${FATE[call.fate]}.`}</p>)}
             </div>
             <div class="do">
                 <button type="button" class="btn" onClick={recover("continue")}>{CHAT.goOn}</button>

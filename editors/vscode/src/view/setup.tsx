@@ -15,7 +15,7 @@ export function SetUp({ state }: { readonly state: State }) {
         return state.hasModel === false ? (
             <section class="setup" data-testid="set-up">
                 <p>{SETUP.noModel}</p>
-                <button type="button" class="btn wide" onClick={() => post({ type: "setUp" })}>{SETUP.addKey}</button>
+                <button type="button" class="btn wide" onClick={() => post({ type: "setUp" })}><Icon name="key" />{SETUP.addKey}</button>
             </section>
         ) : null;
     }
@@ -26,13 +26,19 @@ export function SetUp({ state }: { readonly state: State }) {
     ) : null;
 }
 
+/** The first sentence as a heading, where there are more. */
+function headed(text: string) {
+    const end = text.indexOf(". ") + 1;
+    return end === 0 ? <p>{text}</p> : <><p><strong>{text.slice(0, end)}</strong></p><p>{text.slice(end + 1)}</p></>;
+}
+
 /** A server that is not there yet, or could not start. */
 export function ServerCard({ server }: { readonly server: State["server"] }) {
     const { post } = useEnds();
     return (
         <section class={`notice ${server.phase === "stopped" ? "bad" : "info"}`} aria-label={SETUP.server} data-testid="server">
             <Icon name={server.phase === "stopped" ? "error" : "loading"} spin={server.phase !== "stopped"} />
-            <div class="body"><p>{server.sentence}</p></div>
+            <div class="body">{headed(server.sentence)}</div>
             {server.phase === "stopped" && (
                 <div class="do">
                     <button type="button" class="btn" onClick={() => post({ type: "startServer" })}>{SETUP.tryAgain}</button>

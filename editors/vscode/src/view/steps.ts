@@ -87,3 +87,13 @@ export function secondsOf(state: State, message: MessageInfo): number | undefine
     }
     return undefined;
 }
+
+/** Whether nothing of its turn comes behind the message, as far as messages are here. */
+export function isTurnEnd(state: State, message: MessageInfo): boolean {
+    for (let id = message.id + 1; ; id++) {
+        const each = state.messages.get(id);
+        if (each?.role !== "tool") {
+            return each?.turnId !== message.turnId || each?.turnId === undefined;
+        }
+    }
+}

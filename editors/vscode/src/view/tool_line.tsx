@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import { CHAT, TOOLS } from "../texts";
 import { Icon } from "./page_head";
-import { lookOf, outcomeOf, targetOf, wasRefused } from "./tool_lines";
+import { changeOf, isKeptBack, lookOf, outcomeOf, targetOf, wasRefused } from "./tool_lines";
 import { isRun, runsOf, type Line } from "./tool_runs";
 import { boundLines, visible } from "./visible";
 import { useSeconds } from "./waiting";
@@ -36,7 +36,7 @@ function RunLine({ line }: { readonly line: Line }) {
                 <Icon name={line.icon} />
                 <span class="verb">{line.verb}</span>
                 <span class="target"><span class="file">{line.what}</span></span>
-                {line.nFailed > 0 && <span class="out bad">{line.nFailed} {TOOLS.failedOf}</span>}
+                {line.nFailed > 0 ? <span class="out bad">{line.nFailed} {TOOLS.failedOf}</span> : line.nLines > 0 && <span class="out">{line.nLines.toLocaleString("en")} {TOOLS.lines}</span>}
                 <Icon name="chevron-right turn-arrow" />
             </summary>
             {isOpen && <div class="inside">{line.calls.map((each, index) => <RunLine key={index} line={each} />)}</div>}
@@ -48,17 +48,19 @@ function ToolLine({ call }: { readonly call: ToolCall }) {
     const look = lookOf(call.name);
     const target = targetOf(call.name, call.arguments);
     const isRefused = wasRefused(call);
-    const isBad = call.isError === true && !isRefused;
+    const isBack = isKeptBack(call);
+    const isBad = call.isError === true && !isRefused && !isBack;
+    const change = isBad || isRefused || call.isRunning === true ? undefined : changeOf(call.name, call.arguments);
     const verb = call.isRunning === true ? look.running : isRefused ? TOOLS.notRun : isBad ? TOOLS.failed : look.done;
     return (
-        <Folded class={`tool${isBad ? " is-bad" : ""}`} text={`${call.arguments}${call.result === undefined ? "" : `\n\n${call.result}`}`} name={`${visible(call.name)}`}>
-            <Icon name={call.isRunning === true ? "loading" : isRefused ? "circle-slash" : isBad ? "error" : look.icon} spin={call.isRunning === true} />
+        <Folded class={`tool${isBad ? " is-bad" : isBack ? " is-no" : ""}`} text={`${call.arguments}${call.result === undefined ? "" : `\n\n${call.result}`}`} name={`${visible(call.name)}`}>
+            <Icon name={call.isRunning === true ? "loading" : isRefused ? "circle-slash" : isBack ? "eye-closed" : isBad ? "error" : look.icon} spin={call.isRunning === true} />
             <span class="verb">{verb}</span>
             <span class="target">
                 {target.isCode ? <code>{target.text}</code> : <span class="file">{target.text}</span>}
                 {target.folder !== "" && <span class="dir">{target.folder}</span>}
             </span>
-            {call.result !== undefined && <span class="out">{isRefused ? TOOLS.saidNo : outcomeOf(call)}</span>}
+            {call.result !== undefined && <span class="out">{isRefused ? TOOLS.saidNo : isBack ? TOOLS.refused : change === undefined ? outcomeOf(call) : <><span class="add-n">+{change.added}</span> <span class="del-n">−{change.removed}</span></>}</span>}
         </Folded>
     );
 }
@@ -77,7 +79,7 @@ export function Thinking({ text, isRunning = false }: { readonly text: string; r
 
 function Seconds() {
     const seconds = useSeconds();
-    return <span class="out" aria-hidden="true">{seconds > 0 && `${seconds} s`}</span>;
+    return <span class="out seconds" aria-hidden="true">{seconds > 0 && `${seconds} s`}</span>;
 }
 
 /** What was attached, and parts that a later version may send. */

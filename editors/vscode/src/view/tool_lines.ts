@@ -33,6 +33,8 @@ export interface Target {
     readonly isCode: boolean;
 }
 
+/** A result of so few characters is shown itself. */
+const SHORT = 24;
 const WORDS = ["query", "pattern", "text", "name", "url"] as const;
 const LONGEST = 200;
 
@@ -48,6 +50,9 @@ export function targetOf(name: string, json: string): Target {
     if (command !== undefined) {
         const words = Array.isArray(command) ? command.filter((each) => typeof each === "string").join(" ") : said("command");
         return { text: visible(words).slice(0, LONGEST), folder: "", isCode: true };
+    }
+    if (name === "search_files" && said("pattern") !== "") {
+        return { text: said("pattern"), folder: "", isCode: true };
     }
     const words = WORDS.map(said).find((each) => each !== "");
     if (words !== undefined) {
@@ -68,6 +73,14 @@ function argumentsOf(json: string): Record<string, unknown> {
 /** How the server says that a program has ended (`run_command`), behind what it wrote. */
 const STATUS = /\[Exit status (\d+)\.[^\]]*\]$/;
 
+/** How the server refuses a file with the name of a secret (`workspace/files.py`). */
+const KEPT_BACK = " is never read:";
+
+/** Whether what was asked for is kept from the model. */
+export function isKeptBack(call: { readonly result?: string | undefined; readonly isError?: boolean | undefined }): boolean {
+    return call.isError === true && call.result?.includes(KEPT_BACK) === true;
+}
+
 /** How the server tells the model that the user refused a call. */
 const REFUSED = "The user said no.";
 
@@ -75,13 +88,57 @@ export function wasRefused(call: { readonly result?: string | undefined; readonl
     return call.isError === true && call.result?.startsWith(REFUSED) === true;
 }
 
+/** The answer of `search_files`: paths, and under each its lines with their numbers and a tab. */
+function hitsOf(result: string): string {
+    const lines = result.split("\n");
+    const isHit = (line: string | undefined) => line !== undefined && /^\d+\t/.test(line);
+    const n = lines.filter(isHit).length;
+    const files = lines.filter((line, index) => !isHit(line) && isHit(lines[index + 1])).length;
+    return n === 0 ? TOOLS.noHit : `${n === 1 ? TOOLS.oneHit : `${n.toLocaleString("en")} ${TOOLS.hits}`}${files > 1 ? ` in ${files.toLocaleString("en")} ${TOOLS.files}` : ""}`;
+}
+
+/** How many lines an edit adds and takes away, by the texts of its call; undefined for another call. */
+export function changeOf(name: string, json: string): { readonly added: number; readonly removed: number } | undefined {
+    const { edits, content } = argumentsOf(json);
+    if (name !== "propose_edit") {
+        return undefined;
+    }
+    const pairs = Array.isArray(edits) ? edits.map((each: unknown) => (typeof each === "object" && each !== null ? (each as { old_text?: unknown; new_text?: unknown }) : {})) : [{ old_text: "", new_text: content }];
+    let [added, removed] = [0, 0];
+    for (const { old_text, new_text } of pairs) {
+        const [was, now] = [linesOf(old_text), linesOf(new_text)];
+        while (was.length > 0 && now.length > 0 && was[0] === now[0]) {
+            was.shift();
+            now.shift();
+        }
+        while (was.length > 0 && now.length > 0 && was.at(-1) === now.at(-1)) {
+            was.pop();
+            now.pop();
+        }
+        added += now.length;
+        removed += was.length;
+    }
+    return { added, removed };
+}
+
+const linesOf = (text: unknown): string[] => (typeof text === "string" && text !== "" ? text.replace(/\n$/, "").split("\n") : []);
+
 /** What came of it, in a few words. */
 export function outcomeOf({ name, result = "" }: { readonly name: string; readonly result?: string | undefined }): string {
+    if (name === "search_files") {
+        return hitsOf(result);
+    }
+    if (name === "propose_edit") {
+        return "";
+    }
     const status = name === "run_command" ? STATUS.exec(result)?.[1] : undefined;
     if (status !== undefined && status !== "0") {
         return `${TOOLS.exitStatus} ${status}`;
     }
     const text = status === undefined ? result : result.replace(STATUS, "").trimEnd();
     const n = text === "" ? 0 : text.split("\n").length;
+    if (name === "run_command" && n === 1 && text.length <= SHORT) {
+        return visible(text);
+    }
     return n === 0 ? "" : n === 1 ? TOOLS.oneLine : `${n.toLocaleString("en")} ${TOOLS.lines}`;
 }

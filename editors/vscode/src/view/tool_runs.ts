@@ -1,7 +1,7 @@
 /** Runs of tool calls: what is the same many times over is one line that opens. */
 import { TOOLS } from "../texts";
 import type { ToolCall } from "./tool_line";
-import { lookOf } from "./tool_lines";
+import { isKeptBack, lookOf } from "./tool_lines";
 
 /** So many calls with the same verb are one line. */
 const FEWEST_SAME = 3;
@@ -16,6 +16,8 @@ export interface Run {
     readonly verb: string;
     readonly what: string;
     readonly nFailed: number;
+    /** Of what was read; 0 for other tools. */
+    readonly nLines: number;
 }
 
 export const isRun = (line: Line): line is Run => "calls" in line;
@@ -40,7 +42,10 @@ export function runsOf(calls: readonly ToolCall[]): Line[] {
 const verbOf = (call: ToolCall | undefined): string => (call === undefined ? "" : lookOf(call.name).done + (lookOf(call.name).done === TOOLS.used ? call.name : ""));
 
 function runOf(calls: readonly Line[], icon: string, verb: string, what: string): Run {
-    return { calls, icon, verb, what, nFailed: calls.reduce((sum, each) => sum + (isRun(each) ? each.nFailed : each.isError === true ? 1 : 0), 0) };
+    const nFailed = calls.reduce((sum, each) => sum + (isRun(each) ? each.nFailed : each.isError === true && !isKeptBack(each) ? 1 : 0), 0);
+    const isReading = calls.every((each) => !isRun(each) && each.name === "read_file");
+    const nLines = isReading ? calls.reduce((sum, each) => sum + (isRun(each) || each.isError === true || each.result === undefined ? 0 : each.result.split("\n").length), 0) : 0;
+    return { calls, icon, verb, what, nFailed, nLines };
 }
 
 /** `4 files`, `3 times`. */

@@ -25,7 +25,7 @@ export function useSeconds(): number {
 /** "gpt-4o is thinking, 4 s". */
 export function Working({ model }: { readonly model: string | undefined }) {
     const seconds = useSeconds();
-    return <p class="working"><Icon name="loading" spin />{visible(model ?? WAITING.theModel)} {WAITING.isThinking}{seconds > 0 && <span class="num" aria-hidden="true">, {seconds} s</span>}</p>;
+    return <p class="working"><Icon name="loading" spin /><span>{visible(model ?? WAITING.theModel)} {WAITING.isThinking}{seconds > 0 && <span class="num" aria-hidden="true">, {seconds} s</span>}</span></p>;
 }
 
 /** In the place of an answer that is asked for again after a pause. */

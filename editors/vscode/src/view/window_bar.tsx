@@ -20,6 +20,15 @@ export function Strip({ usage }: { readonly usage: ContextUsage }) {
     );
 }
 
+/** So many kinds are named; the others are one line. */
+const NAMED = 3;
+
+function largest(usage: ContextUsage): Array<{ readonly name: string; readonly kind: string; readonly tokens: number }> {
+    const all = shares(usage).filter((each) => each.kind !== "free" && each.kind !== "reserve").sort((a, b) => b.tokens - a.tokens);
+    const rest = all.slice(NAMED).reduce((sum, each) => sum + each.tokens, 0);
+    return [...all.slice(0, NAMED).map((each) => ({ name: nameOf(each.kind), kind: classOf(each), tokens: each.tokens })), ...(rest > 0 ? [{ name: COMPOSER.everythingElse, kind: "k-tools", tokens: rest }] : [])];
+}
+
 const RADIUS = 6;
 const ROUND = 2 * Math.PI * RADIUS;
 
@@ -62,12 +71,15 @@ export function Ring({ usage }: { readonly usage: ContextUsage }) {
             {isOpen && (
                 <div class="pop small" role="dialog" aria-label="Context" ref={card}>
                     <div class="figure"><b>{short(usage.usedTokens)}</b> <span class="muted">{COMPOSER.of} {short(usage.budgetTokens)} {COMPOSER.tokens} · {percent}%</span></div>
+                    <div class="stack" aria-hidden="true"><div class="cells">{shares(usage).map((share) => <span key={share.kind} class={`fill ${classOf(share)}`} style={{ flexGrow: share.percent }} />)}</div></div>
                     <ul class="plain legend">
-                        {shares(usage).map((share) => <li key={share.kind}><span class={`swatch fill ${classOf(share)}`} /><span>{nameOf(share.kind)}</span><span class="num">{short(share.tokens)}</span><span class="num" /></li>)}
+                        {largest(usage).map(({ name, kind, tokens }) => <li key={name}><span class={`swatch fill ${kind}`} /><span>{name}</span><span class="num">{short(tokens)}</span><span class="num" /></li>)}
                     </ul>
                     <p class="muted">{COMPOSER.summarizedAt}</p>
-                    <button type="button" class="text-btn" onClick={does("explain")} data-testid="sees-what">{COMPOSER.seesWhat}</button>
-                    <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>
+                    <div class="do">
+                        <button type="button" class="text-btn" onClick={does("explain")} data-testid="sees-what">{COMPOSER.seesWhat}</button>
+                        <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>
+                    </div>
                 </div>
             )}
         </span>
