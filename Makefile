@@ -26,9 +26,11 @@ pytest := env -u PYTHONDONTWRITEBYTECODE $(python) -m pytest
 # One test process for each core. A test that must not share the machine's attention with its neighbors is in a group.
 parallel := -n logical --maxprocesses 8 --dist loadgroup
 
+agents := env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -c tests/agents/pytest.ini
+
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready node-ready
+.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready agents-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -40,6 +42,7 @@ help:
 	@echo 'make test-live          ask real services for one short answer each; needs keys and costs money'
 	@echo 'make test-sdks          let the official SDKs judge our fake model service'
 	@echo 'make test-agents        let the official SDKs of ACP and MCP be our clients'
+	@echo 'make test-mcp           let our client of MCP use servers that others wrote; needs node and npm'
 	@echo 'make test-foreign       let the LiteLLM proxy, in front of our fake service, judge our clients; a large download'
 	@echo 'make test-editors       drive the real editors that are installed, by the recipes of editors/README.md; what they showed is in build/editors'
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
@@ -110,7 +113,24 @@ test-sdks:
 	    -c tests/sdks/pytest.ini tests/sdks $(ARGS)
 
 # The extras acp and mcp bring much that the server itself does without, so they have an environment of their own.
-test-agents:
+test-agents: agents-ready
+	@$(agents) tests/agents $(ARGS)
+
+# Servers that others wrote, as real child processes.
+test-mcp: agents-ready
+	@command -v node >/dev/null && command -v npm >/dev/null || { \
+	    echo 'The servers need node and npm: install the packages nodejs and npm.' >&2; exit 1; }
+	@cat requirements/mcp_servers.txt requirements/mcp_servers/package-lock.json | cmp -s - build/mcp-servers/.installed || { \
+	    echo 'Setting up build/mcp-servers ...' >&2; rm -rf build/mcp-servers; mkdir -p build/mcp-servers && \
+	    cp requirements/mcp_servers/package.json requirements/mcp_servers/package-lock.json build/mcp-servers && \
+	    (cd build/mcp-servers && npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error >&2) && \
+	    $${PYTHON:-python3} -m venv build/mcp-servers/python && \
+	    env -u PYTHONPATH -u PYTHONHOME build/mcp-servers/python/bin/python -I -m pip --quiet --disable-pip-version-check \
+	        --no-input install --require-hashes --no-deps -r requirements/mcp_servers.txt && \
+	    cat requirements/mcp_servers.txt requirements/mcp_servers/package-lock.json > build/mcp-servers/.installed; }
+	@TEST_PALIMPSEST_MCP=$(call quote,$(CURDIR)/build/mcp-servers) $(agents) tests/agents/test_mcp_servers.py $(ARGS)
+
+agents-ready:
 	@cat pyproject.toml requirements/agents.txt | cmp -s - build/agents/.installed || { \
 	    echo 'Setting up build/agents ...' >&2; rm -rf build/agents; \
 	    $${PYTHON:-python3} -m venv build/agents && \
@@ -119,7 +139,6 @@ test-agents:
 	    env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
 	        install --no-deps --no-build-isolation --no-index --editable . && \
 	    cat pyproject.toml requirements/agents.txt > build/agents/.installed; }
-	@env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -c tests/agents/pytest.ini tests/agents $(ARGS)
 
 # The proxy wants 120 packages of its own, so it has an environment of its own; our clients run in ours.
 test-foreign: dev-ready
@@ -235,6 +254,11 @@ lock: dev-ready
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --extra acp --extra mcp --output-file requirements/agents.txt \
 	    pyproject.toml requirements/run.in requirements/agents.in
 	sed -i -e '/^# WARNING/,$$d' -e '/^$$/d' requirements/agents.txt
+	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
+	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/mcp_servers.txt requirements/mcp_servers.in
+	sed -i -e '/^# WARNING/,$$d' -e '/^$$/d' requirements/mcp_servers.txt
+	cd requirements/mcp_servers && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \
+	    node -e '$(without_addresses)'
 	cd editors/vscode && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \
 	    node -e '$(without_addresses)'
 

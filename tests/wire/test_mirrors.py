@@ -24,6 +24,7 @@ from palimpsest.domain.turns import journal, states
 from palimpsest.domain.turns import recovery as own_recovery
 from palimpsest.services.chat import mentions
 from palimpsest.services.conversation import transfer as own_transfer
+from palimpsest.services.mcp.server import ServerState
 from palimpsest.services.models import editor_models as own_editor_models
 from palimpsest.services.models import keys, model_services
 from palimpsest.wire.areas import (
@@ -35,6 +36,7 @@ from palimpsest.wire.areas import (
     credentials,
     editor_models,
     facts,
+    mcp,
     models,
     recovery,
     rules,
@@ -75,6 +77,7 @@ MIRRORS: dict[type[Enum], Mirror] = {
     recovery.RecoveryAction: Mirror(own_recovery.Resolution),
     recovery.CallFate: Mirror(own_recovery.CallFate),
     rules.RuleState: Mirror(rule_set.RuleState, only_in_protocol=frozenset(("ORDINARY",))),
+    mcp.McpState: Mirror(ServerState),
     sharing.HubState: Mirror(status.HubState),
     tools.ApprovalAnswer: Mirror(approvals.Answer),
     transfer.ImportOutcome: Mirror(own_transfer.Outcome),

@@ -234,8 +234,10 @@ export type MentionKind =
     | "file"
     /** A folder. Completion goes on inside it. */
     | "folder"
-    /** A slash command. */
-    | "command";
+    /** A slash command, or the prompt of an MCP server. */
+    | "command"
+    /** A resource of an MCP server, as `@SERVER:URI`. The server attaches it when the message is sent. */
+    | "resource";
 
 /** The user's answer. */
 export type ApprovalAnswer =
@@ -247,6 +249,19 @@ export type ApprovalAnswer =
     | "deny"
     /** No, and no to all calls that `covers` describes, until the user revokes it. */
     | "never";
+
+/** How a server is. */
+export type McpState =
+    /** It is not used: the folder is not trusted, or the server is switched off or was refused. */
+    | "off"
+    /** A file of the folder asks for it, and the user has not answered. Nothing was started. */
+    | "unapproved"
+    /** It is being started, for the first time or after it ended. */
+    | "starting"
+    /** Its tools, resources and prompts can be used. */
+    | "ready"
+    /** It was given up. `mcp/restart` tries again. */
+    | "failed";
 
 /** The effect of a switch on the budget. */
 export type SwitchOutcome =
@@ -1688,7 +1703,7 @@ export interface CompleteMentionsResult {
     isIncomplete: boolean;
 }
 
-/** A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. Any other text is a message, for `chat`. */
+/** A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the prompt's name without white space. Any other text is a message, for `chat`. */
 export interface RunCommandParams {
     /** The command as the user typed it, such as `/summarize 0-12`. */
     text: string;
@@ -1706,7 +1721,7 @@ export interface RunCommandResult {
     conversationId?: string;
     /** The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer. */
     turnId?: string;
-    /** The text that the command made the draft of the conversation (`/rollback`). */
+    /** The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers). */
     draft?: string;
 }
 
@@ -1808,6 +1823,66 @@ export interface ListApprovalsResult {
 export interface RevokeApprovalParams {
     /** The id of the answer. */
     id: number;
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** One configured server. */
+export interface McpServerInfo {
+    /** Its name. The model calls its tools `NAME__TOOL`. */
+    name: string;
+    /** How it is. */
+    state: McpState;
+    /** Where it is configured: `config.toml` (the user's own settings), `.mcp.json` or `.vscode/mcp.json`. */
+    origin: string;
+    /** Why it is not ready; empty when there is nothing to say. */
+    sentence: string;
+    /** What is started or called, complete: a command on one line or an address, then lines with its folder, variables and headers. Variables of the environment are named and not filled in. Show it as plain text. */
+    shown: string;
+    /** A digest of what is started or called, for `mcp/approve`. */
+    fingerprint: string;
+    /** The names of its tools for the model. */
+    tools: Array<string>;
+    /** What a message can mention: `NAME:URI`. */
+    resources: Array<string>;
+    /** What a user can type: `/NAME:PROMPT` with its arguments. */
+    prompts: Array<string>;
+    /** A sentence for each thing that the server offers and that is left out. */
+    problems: Array<string>;
+}
+
+/** Which folder to look at. */
+export interface McpServersParams {
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** The servers of a folder. */
+export interface McpServers {
+    /** URI of the workspace folder. */
+    folder: string;
+    /** By name; may be empty. */
+    servers: Array<McpServerInfo>;
+    /** A sentence for each configured server that does not count. */
+    problems: Array<string>;
+}
+
+/** The user's answer about a server that a file of the folder asks for. It holds for exactly this command or address; `approval/revoke` takes it back. */
+export interface McpApproveParams {
+    /** The server. */
+    name: string;
+    /** The `fingerprint` of what the user saw. The request fails when the server is configured differently by now. */
+    fingerprint: string;
+    /** Whether it may be started. If not, it stays off. */
+    isApproved: boolean;
+    /** URI of the workspace folder. Absent: the only or first folder. */
+    folder?: string;
+}
+
+/** A server to end and start again. */
+export interface McpRestartParams {
+    /** The server. */
+    name: string;
     /** URI of the workspace folder. Absent: the only or first folder. */
     folder?: string;
 }
@@ -2566,6 +2641,15 @@ export const ApprovalListRequest = new lc.RequestType<ListApprovalsParams, ListA
 /** Revoke an answer that was kept. The result lists the answers that are left. */
 export const ApprovalRevokeRequest = new lc.RequestType<RevokeApprovalParams, ListApprovalsResult, void>("palimpsest/approval/revoke");
 
+/** List the MCP servers of a folder. Its files are read again. */
+export const McpServersRequest = new lc.RequestType<McpServersParams, McpServers, void>("palimpsest/mcp/servers");
+
+/** Approve or refuse a server that a file of the folder asks for. */
+export const McpApproveRequest = new lc.RequestType<McpApproveParams, McpServers, void>("palimpsest/mcp/approve");
+
+/** End a server and start it again. */
+export const McpRestartRequest = new lc.RequestType<McpRestartParams, McpServers, void>("palimpsest/mcp/restart");
+
 /** List the models. */
 export const ModelListRequest = new lc.RequestType<ListModelsParams, ListModelsResult, void>("palimpsest/model/list");
 
@@ -2637,6 +2721,9 @@ export const ContextEventNotification = new lc.NotificationType<ContextEvent>("p
 
 /** The facts of a folder, or the condition of their places, have changed. */
 export const DidChangeFactsNotification = new lc.NotificationType<FactsChangedParams>("palimpsest/didChangeFacts");
+
+/** A server of the folder is in another state, or offers something else. */
+export const DidChangeMcpServersNotification = new lc.NotificationType<McpServers>("palimpsest/didChangeMcpServers");
 
 /** Offer the editor's own models to conversations. The server asks a model only if the user chose it. */
 export const DidChangeEditorModelsNotification = new lc.NotificationType<EditorModelsChangedParams>("palimpsest/didChangeEditorModels");

@@ -126,7 +126,7 @@ export const hit = shape<p.SearchHit>()(
 
 export const mention = shape<p.MentionItem>()(
     v.object({
-        kind: v.picklist(["file", "folder", "command"]),
+        kind: v.picklist(["file", "folder", "command", "resource"]),
         label: text,
         insertText: text,
         detail: text,

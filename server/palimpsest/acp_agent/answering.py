@@ -20,8 +20,10 @@ from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.chat.commands.table import parse
+from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folder.session import FolderSession
+from palimpsest.services.mcp.prompts import TYPED
 from palimpsest.services.models.offline_notice import ELSEWHERE, notice_of
 from palimpsest.services.turns.running import RunningTurn, begun
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -111,6 +113,8 @@ async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversa
 
 async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenConversation, text: str) -> str:
     """The answer of a command, in Markdown. Raises PalimpsestError."""
+    if TYPED.fullmatch(text.strip()):
+        return (await run_command(Scope(session, None if opened.blank else opened.id), text)).text
     asked = parse(text)
     if asked.command.name in NOT_OFFERED:
         raise InvalidRequest(
@@ -126,10 +130,12 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
 
 async def _content(session: FolderSession, asked: Prompt) -> Content:
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
-    return user_content(asked.text, await take_snapshots(texts, asked.attachments))
+    files = await take_snapshots(texts, asked.attachments)
+    return user_content(asked.text, files + await mentioned_resources(session.folder.mcp, asked.text))
 
 
 def _is_command(asked: Prompt) -> bool:
     """A slash and a word of letters, as `palimpsest.services.chat.commands.table` says."""
     word = asked.text.split(maxsplit=1)[0] if asked.text.startswith("/") else ""
-    return not asked.attachments and len(word) > 1 and word[1:].isascii() and word[1:].isalpha()
+    is_name = len(word) > 1 and word[1:].isascii() and word[1:].isalpha()
+    return not asked.attachments and (is_name or TYPED.fullmatch(word) is not None)

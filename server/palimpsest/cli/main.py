@@ -35,6 +35,9 @@ COMMANDS: Final = {
     "serve": Command("serve:configure", "Serve an editor over the Language Server Protocol."),
     "acp": Command("acp:configure", "Serve an editor over the Agent Client Protocol. Needs the extra `acp`."),
     "mcp": Command("mcp:configure", "Let other agents read a folder's conversations. Needs the extra `mcp`."),
+    "mcp-servers": Command(
+        "mcp_servers:configure", "List the MCP servers whose tools models may call, or try one. Needs the extra `mcp`."
+    ),
     "login": Command(
         "login:configure_login", "Store the key of a model service. From a pipe, the first line is the key."
     ),

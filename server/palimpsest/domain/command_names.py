@@ -35,5 +35,6 @@ class CommandName(StrEnum):
     SHARE = "share"
     UNSHARE = "unshare"
     SHARED = "shared"
+    MCP = "mcp"
     EXPORT = "export"
     HELP = "help"

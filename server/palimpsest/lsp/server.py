@@ -19,6 +19,7 @@ from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.changes import Changes
 from palimpsest.lsp.features.parts.configuration import EditorConfiguration
 from palimpsest.lsp.features.parts.fact_notes import FactNotes
+from palimpsest.lsp.features.parts.mcp_news import McpNews
 from palimpsest.lsp.features.parts.mentions import KnownMentions
 from palimpsest.lsp.features.parts.notices import Notices
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
@@ -43,6 +44,7 @@ PARTS: Final[tuple[type[Feature], ...]] = (
     EditorConfiguration,
     Changes,
     SharingNews,
+    McpNews,
 )
 """The order in which hooks are called; parts are stopped in the reverse order. The open chats stop nearly last, because
 they wait for turns that only this connection follows."""

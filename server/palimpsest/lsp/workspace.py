@@ -170,7 +170,14 @@ class WorkspaceServer(BaseServer):
             unsubscribe()
 
     def _hear(self, session: FolderSession, event: FolderEvent) -> None:
-        from palimpsest.services.events import ContextEvent, FactsChanged, HubChanged, MovedApart, PresenceChanged
+        from palimpsest.services.events import (
+            ContextEvent,
+            FactsChanged,
+            HubChanged,
+            McpChanged,
+            MovedApart,
+            PresenceChanged,
+        )
 
         for each in self.features:
             if isinstance(event, ContextEvent):
@@ -179,6 +186,8 @@ class WorkspaceServer(BaseServer):
                 each.on_moved_apart(session, event)
             if isinstance(event, HubChanged):
                 each.on_hub_changed(session)
+            if isinstance(event, McpChanged):
+                each.on_mcp_changed(session)
             if isinstance(event, PresenceChanged):
                 each.on_presence_changed(session, event.conversation_id)
             if isinstance(event, FactsChanged):

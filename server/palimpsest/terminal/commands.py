@@ -20,7 +20,7 @@ from palimpsest.wire.areas.adoption import AdoptionAction
 from palimpsest.wire.areas.conversations import ConversationInfo, SharingState
 from palimpsest.wording import counted, did_you_mean
 
-_COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([A-Za-z?]+|[A-Za-z][A-Za-z0-9_-]*:\S+)(?:\s+(.*))?", re.DOTALL)
 _ALIASES = {"list": "resume", "open": "resume", "exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}
 
 
@@ -40,9 +40,12 @@ class Command:
 
 
 def parse(line: str) -> tuple[str, str] | None:
-    """The command's name in lower case and its argument, empty when there is none; None for a message."""
+    """The command's name in lower case, or the prompt of a server as it is written, and the argument, empty when there
+    is none; None for a message."""
     match = _COMMAND.fullmatch(line.rstrip())
-    return (match[1].lower(), (match[2] or "").strip()) if match else None
+    if match is None:
+        return None
+    return match[1] if ":" in match[1] else match[1].lower(), (match[2] or "").strip()
 
 
 class Commands:

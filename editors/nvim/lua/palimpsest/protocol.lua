@@ -146,7 +146,8 @@
 ---@alias palimpsest.MentionKind
 ---| "file" # A file. It can be attached.
 ---| "folder" # A folder. Completion goes on inside it.
----| "command" # A slash command.
+---| "command" # A slash command, or the prompt of an MCP server.
+---| "resource" # A resource of an MCP server, as `@SERVER:URI`. The server attaches it when the message is sent.
 
 --- The user's answer.
 ---@alias palimpsest.ApprovalAnswer
@@ -154,6 +155,14 @@
 ---| "always" # Yes, and yes to all calls that `covers` describes, until the user revokes it.
 ---| "deny" # No, this time. This is also the answer when the user dismisses the question.
 ---| "never" # No, and no to all calls that `covers` describes, until the user revokes it.
+
+--- How a server is.
+---@alias palimpsest.McpState
+---| "off" # It is not used: the folder is not trusted, or the server is switched off or was refused.
+---| "unapproved" # A file of the folder asks for it, and the user has not answered. Nothing was started.
+---| "starting" # It is being started, for the first time or after it ended.
+---| "ready" # Its tools, resources and prompts can be used.
+---| "failed" # It was given up. `mcp/restart` tries again.
 
 --- The effect of a switch on the budget.
 ---@alias palimpsest.SwitchOutcome
@@ -989,7 +998,7 @@
 ---@field items palimpsest.MentionItem[] The suggestions, the best first. Empty when the cursor is in neither a mention nor a command.
 ---@field isIncomplete boolean Whether there are more suggestions. The editor should ask again when the user has typed more.
 
---- A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. Any other text is a message, for `chat`.
+--- A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the prompt's name without white space. Any other text is a message, for `chat`.
 ---@class palimpsest.RunCommandParams
 ---@field text string The command as the user typed it, such as `/summarize 0-12`.
 ---@field conversationId? string The conversation of the chat. Absent: the chat has none yet.
@@ -1000,7 +1009,7 @@
 ---@field text string The answer, in Markdown.
 ---@field conversationId? string The conversation in which the chat goes on. Absent: the same one.
 ---@field turnId? string The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer.
----@field draft? string The text that the command made the draft of the conversation (`/rollback`).
+---@field draft? string The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers).
 
 --- A tool that the model may call and the editor runs.
 ---@class palimpsest.EditorToolInfo
@@ -1062,6 +1071,41 @@
 --- An answer to revoke. The user is asked again from then on.
 ---@class palimpsest.RevokeApprovalParams
 ---@field id integer The id of the answer.
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- One configured server.
+---@class palimpsest.McpServerInfo
+---@field name string Its name. The model calls its tools `NAME__TOOL`.
+---@field state palimpsest.McpState How it is.
+---@field origin string Where it is configured: `config.toml` (the user's own settings), `.mcp.json` or `.vscode/mcp.json`.
+---@field sentence string Why it is not ready; empty when there is nothing to say.
+---@field shown string What is started or called, complete: a command on one line or an address, then lines with its folder, variables and headers. Variables of the environment are named and not filled in. Show it as plain text.
+---@field fingerprint string A digest of what is started or called, for `mcp/approve`.
+---@field tools string[] The names of its tools for the model.
+---@field resources string[] What a message can mention: `NAME:URI`.
+---@field prompts string[] What a user can type: `/NAME:PROMPT` with its arguments.
+---@field problems string[] A sentence for each thing that the server offers and that is left out.
+
+--- Which folder to look at.
+---@class palimpsest.McpServersParams
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- The servers of a folder.
+---@class palimpsest.McpServers
+---@field folder string URI of the workspace folder.
+---@field servers palimpsest.McpServerInfo[] By name; may be empty.
+---@field problems string[] A sentence for each configured server that does not count.
+
+--- The user's answer about a server that a file of the folder asks for. It holds for exactly this command or address; `approval/revoke` takes it back.
+---@class palimpsest.McpApproveParams
+---@field name string The server.
+---@field fingerprint string The `fingerprint` of what the user saw. The request fails when the server is configured differently by now.
+---@field isApproved boolean Whether it may be started. If not, it stays off.
+---@field folder? string URI of the workspace folder. Absent: the only or first folder.
+
+--- A server to end and start again.
+---@class palimpsest.McpRestartParams
+---@field name string The server.
 ---@field folder? string URI of the workspace folder. Absent: the only or first folder.
 
 --- A model that can be chosen.
@@ -1524,6 +1568,12 @@ return {
     ApprovalListRequest = "palimpsest/approval/list",
     --- Revoke an answer that was kept. The result lists the answers that are left.
     ApprovalRevokeRequest = "palimpsest/approval/revoke",
+    --- List the MCP servers of a folder. Its files are read again.
+    McpServersRequest = "palimpsest/mcp/servers",
+    --- Approve or refuse a server that a file of the folder asks for.
+    McpApproveRequest = "palimpsest/mcp/approve",
+    --- End a server and start it again.
+    McpRestartRequest = "palimpsest/mcp/restart",
     --- List the models.
     ModelListRequest = "palimpsest/model/list",
     --- Tell the limits, the counting and the last error of a model.
@@ -1572,6 +1622,8 @@ return {
     ContextEventNotification = "palimpsest/contextEvent",
     --- The facts of a folder, or the condition of their places, have changed.
     DidChangeFactsNotification = "palimpsest/didChangeFacts",
+    --- A server of the folder is in another state, or offers something else.
+    DidChangeMcpServersNotification = "palimpsest/didChangeMcpServers",
     --- Offer the editor's own models to conversations. The server asks a model only if the user chose it.
     DidChangeEditorModelsNotification = "palimpsest/didChangeEditorModels",
     --- The next piece of an answer that the server asked for.

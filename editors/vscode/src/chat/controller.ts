@@ -19,7 +19,9 @@ import { Sharing } from "./sharing";
 import { RunningTurns } from "./turns";
 
 /** PROTOCOL.md, `command/run`. */
-const COMMAND = /^\/[A-Za-z]+(\s|$)/;
+const COMMAND = /^\/([A-Za-z]+|[A-Za-z][\w-]*:\S+)(\s|$)/;
+/** The prompt of an MCP server, which becomes the draft of the next message. */
+const PROMPT = /^\/[A-Za-z][\w-]*:/;
 
 export class ChatController {
     private readonly turns: RunningTurns;
@@ -309,7 +311,8 @@ export class ChatController {
             }
             this.forgetDraft(text);
             await this.layers.readIfDue(this.conversation.id);
-            return this.tell({ type: "reply", command: text, text: reply.text });
+            this.tell({ type: "reply", command: text, text: reply.text });
+            return PROMPT.test(text) && reply.draft !== undefined ? this.tell({ type: "setDraft", text: reply.draft }) : undefined;
         }
         const attachments = this.attachments.all;
         const sent = { text, ...this.here(), ...(attachments.length === 0 ? {} : { attachments }) };

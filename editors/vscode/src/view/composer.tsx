@@ -12,7 +12,7 @@ import type { State } from "./state";
 import { visible } from "./visible";
 import { Ring } from "./window_bar";
 
-const ICONS: Readonly<Record<string, string>> = { file: "file-code", folder: "folder", command: "terminal" };
+const ICONS: Readonly<Record<string, string>> = { file: "file-code", folder: "folder", command: "terminal", resource: "database" };
 /** Icons of commands, by their names. */
 const COMMAND_ICONS: Readonly<Record<string, string>> = { new: "add", summarize: "fold", context: "graph", usage: "pie-chart", undo: "discard", search: "search", facts: "bookmark", pin: "pin", rules: "law", withdraw: "close", model: "chip", stats: "graph-line", layout: "layout", recover: "debug-disconnect", export: "export", help: "question", share: "broadcast" };
 /** How long "Draft saved" is seen. */

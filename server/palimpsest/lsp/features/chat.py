@@ -16,6 +16,7 @@ from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_status, to_usage
 from palimpsest.services.chat.attachments import user_content
+from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.conversation.conversations import TurnOutcome
 from palimpsest.services.folder.session import FolderSession
@@ -103,7 +104,10 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
     known = await session.conversations.conversation_of_request(params.request_id)
     attached = params.attachments if params.attachments and known is None else ()
-    content = user_content(params.text, await snapshots_of(ls, session, attached))
+    snapshots = await snapshots_of(ls, session, attached)
+    if known is None:
+        snapshots += await mentioned_resources(session.folder.mcp, params.text)
+    content = user_content(params.text, snapshots)
     return session, conversation_id or known, content
 
 

@@ -54,6 +54,9 @@ class Feature:
     def on_hub_changed(self, session: FolderSession) -> None:
         """Called when the way of such a folder to the hub is in another state."""
 
+    def on_mcp_changed(self, session: FolderSession) -> None:
+        """Called when an MCP server of such a folder is in another state, or offers something else."""
+
     def on_presence_changed(self, session: FolderSession, conversation_id: ConversationId) -> None:
         """Called when somebody else began or ended to write a shared conversation of such a folder."""
 

@@ -36,8 +36,10 @@ async def list_approvals(ls: PalimpsestServer, params: ListApprovalsParams) -> L
 
 
 async def revoke_approval(ls: PalimpsestServer, params: RevokeApprovalParams) -> ListApprovalsResult:
-    approvals = _approvals(await ls.session(params.folder))
+    session = await ls.session(params.folder)
+    approvals = _approvals(session)
     await approvals.revoke(params.id)
+    await session.folder.mcp.refresh()  # the answer may have been about one of its servers
     return await _listed(approvals)
 
 

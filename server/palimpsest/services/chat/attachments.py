@@ -204,6 +204,11 @@ def _joined(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def text_snapshot(label: str, text: str) -> Snapshot:
+    """The snapshot of a text that comes from elsewhere. Raises InvalidRequest when it is too large."""
+    return _snapshot(AttachmentPart(" ".join(clean_text(label)[0].split()), clean_text(text)[0]))
+
+
 def _snapshot(part: AttachmentPart) -> Snapshot:
     _check_size(part)
     return Snapshot(part.label, (part,))

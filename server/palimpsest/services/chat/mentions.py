@@ -1,4 +1,5 @@
-"""The completion of `@` and `/` in a chat: files and folders of the workspace, and the slash commands.
+"""The completion of `@` and `/` in a chat: files and folders of the workspace and resources of MCP servers, and the
+slash commands with the prompts of those servers.
 
 Only files that tools may read are offered (`WorkspaceFiles`). The result of a walk is used for a few seconds, because
 every keystroke asks.
@@ -16,16 +17,21 @@ from typing import Final
 
 from palimpsest.machine import machine
 from palimpsest.services.chat.commands.table import SlashCommand, matching
+from palimpsest.services.chat.resources import offered_resources
+from palimpsest.services.mcp.prompts import Offered, offered_prompts
+from palimpsest.services.mcp.servers import McpServers
 from palimpsest.services.workspace.files import WorkspaceFiles
 
 MAX_ITEMS: Final = 50
 MAX_ENTRIES: Final = 50_000
 """The most names of a walk; those nearest to the root come first."""
+_FEW: Final = 10
+"""The most resources that are offered beside files."""
 KEPT_S: Final = 5.0
 """How long the result of a walk is used."""
 
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])(@(?:\"([^\"\n]*)|([^\s\"]*)))\Z")
-_COMMAND: Final = re.compile(r"/([A-Za-z]*)\Z")
+_COMMAND: Final = re.compile(r"/([A-Za-z]*|[A-Za-z][A-Za-z0-9_-]*:\S*)\Z")
 _LONGEST: Final = 300
 """The characters before the cursor that are searched for an `@`."""
 
@@ -34,6 +40,7 @@ class ItemKind(StrEnum):
     FILE = "file"
     FOLDER = "folder"
     COMMAND = "command"
+    RESOURCE = "resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +86,27 @@ class Mentions:
         self._walking: asyncio.Task[tuple[Sequence[_Entry], bool]] | None = None
         self._kept_until = 0.0
 
-    async def complete(self, text: str, position: int) -> Completion:
+    async def complete(self, text: str, position: int, servers: McpServers | None = None) -> Completion:
         """The completions before character `position` of `text`; none when neither a mention nor a command is being
-        typed."""
+        typed. `servers`: those of the folder."""
         typed = text[max(0, position - _LONGEST) : position]
         if position <= _LONGEST and (command := _COMMAND.fullmatch(typed)) is not None:
-            return Completion(0, tuple(map(_command_item, matching(command[1]))))
+            known = [] if servers is None else offered_prompts(servers)
+            prompts = [each for each in known if each.name.startswith(command[1])][:MAX_ITEMS]
+            commands = [] if ":" in command[1] else map(_command_item, matching(command[1]))
+            return Completion(0, (*commands, *map(_prompt_item, prompts)))
         mention = _MENTION.search(typed)
         if mention is None:
             return Completion(position)
         query = mention[3] if mention[2] is None else mention[2]
+        resources = [] if servers is None else _resource_items(servers, query)
+        if ":" in query and resources:
+            return Completion(position - len(mention[1]), tuple(resources[:MAX_ITEMS]), len(resources) > MAX_ITEMS)
         entries, is_cut = await self._entries()
         best, n_matching = await asyncio.to_thread(_best, entries, query)
-        items = tuple(_file_item(entry) for entry in best)
-        return Completion(position - len(mention[1]), items, is_cut or n_matching > len(items))
+        items = [_file_item(entry) for entry in best]
+        is_incomplete = is_cut or n_matching > len(items) or bool(resources)
+        return Completion(position - len(mention[1]), (*items, *resources[:_FEW]), is_incomplete)
 
     async def _entries(self) -> tuple[Sequence[_Entry], bool]:
         """Every file and folder, nearest to the root first, and whether some are missing."""
@@ -164,6 +178,21 @@ def _file_item(entry: _Entry) -> Item:
     kind = ItemKind.FOLDER if entry.is_folder else ItemKind.FILE
     folder = entry.path.rpartition("/")[0]
     return Item(kind, entry.name + "/" * entry.is_folder, f"@{quoted}", folder, entry.path)
+
+
+def _resource_items(servers: McpServers, query: str) -> list[Item]:
+    """The resources whose name, or the server of which, matches the query."""
+    wanted = query.casefold()
+    return [
+        Item(ItemKind.RESOURCE, resource.name or resource.uri, f"@{label}", resource.description or resource.uri)
+        for server, resource in offered_resources(servers)
+        if wanted in (label := f"{server.config.name}:{resource.uri}").casefold() or wanted in resource.name.casefold()
+    ]
+
+
+def _prompt_item(offered: Offered) -> Item:
+    insert = f"/{offered.name} " if offered.prompt.arguments else f"/{offered.name}"
+    return Item(ItemKind.COMMAND, offered.usage, insert, offered.prompt.description)
 
 
 def _command_item(command: SlashCommand) -> Item:

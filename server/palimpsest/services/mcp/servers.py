@@ -98,7 +98,7 @@ class McpServers:
             self.problems = ()
             return []
         user = Configured(tuple(setup.user.values()))
-        files = await asyncio.to_thread(_read_files, self._root) if self._trust.is_trusted else Configured()
+        files = await asyncio.to_thread(read_files, self._root) if self._trust.is_trusted else Configured()
         found = together([user, files])
         self.problems = found.problems
         rules: list[Rule] = []
@@ -122,7 +122,7 @@ class McpServers:
 
     def _start(self, config: ServerConfig) -> None:
         assert self._setup is not None
-        fill_in = functools.partial(_carried_out, environ=self._setup.environ, root=self._root)
+        fill_in = functools.partial(carried_out, environ=self._setup.environ, root=self._root)
         self._running[config.name] = McpServer(config, fill_in, self._setup.connect, self._changed)
 
     def _end(self, name: str) -> None:
@@ -206,14 +206,14 @@ class McpServers:
                     await each.wait()
 
 
-def _carried_out(config: ServerConfig, environ: Mapping[str, str], root: Path) -> ServerConfig:
+def carried_out(config: ServerConfig, environ: Mapping[str, str], root: Path) -> ServerConfig:
     """The configuration with its variables, folder and environment filled in. Raises InvalidRequest."""
     filled = filled_in(config, environ, str(root))
     env = {**scrubbed(environ), **filled.env} if filled.command else {}
     return replace(filled, env=env, cwd=str(root / (filled.cwd or ".")))
 
 
-def _read_files(root: Path) -> Configured:
+def read_files(root: Path) -> Configured:
     """The servers that the files of a trusted folder ask for. Only regular files in the folder are opened."""
     return together([_read(WorkspaceFiles(root), origin) for origin in TABLES])
 

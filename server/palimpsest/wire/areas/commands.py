@@ -17,7 +17,9 @@ class MentionKind(enum.StrEnum):
     FOLDER = "folder"
     """A folder. Completion goes on inside it."""
     COMMAND = "command"
-    """A slash command."""
+    """A slash command, or the prompt of an MCP server."""
+    RESOURCE = "resource"
+    """A resource of an MCP server, as `@SERVER:URI`. The server attaches it when the message is sent."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -66,8 +68,9 @@ class CompleteMentionsResult(Wire):
 class RunCommandParams(Wire):
     """A slash command that a user typed into a chat.
 
-    A text is a command when it is a slash and a word of letters, alone or followed by white space. Any other text is a
-    message, for `chat`.
+    A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of
+    an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the
+    prompt's name without white space. Any other text is a message, for `chat`.
     """
 
     text: str
@@ -89,7 +92,7 @@ class RunCommandResult(Wire):
     turn_id: str | None = None
     """The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer."""
     draft: str | None = None
-    """The text that the command made the draft of the conversation (`/rollback`)."""
+    """The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers)."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

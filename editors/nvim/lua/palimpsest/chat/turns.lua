@@ -99,7 +99,9 @@ end
 
 --- PROTOCOL.md, `command/run`: what is a command and what a message.
 local function is_command(message)
-  return message:match("^/%a+$") ~= nil or message:match("^/%a+%s") ~= nil
+  return message:match("^/%a+$") ~= nil
+    or message:match("^/%a+%s") ~= nil
+    or message:match("^/%a[%w_-]*:%S") ~= nil -- the prompt of an MCP server
 end
 
 --- Sends what is typed.

@@ -173,7 +173,8 @@ async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.Co
     at = offset_of(codec, text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    found = await mentions_of(ls, chat.root).complete(text[parsed.input_start :], at - parsed.input_start)
+    servers = (await chat.session()).folder.mcp
+    found = await mentions_of(ls, chat.root).complete(text[parsed.input_start :], at - parsed.input_start, servers)
     place = lsp.Range(position_of(codec, text, parsed.input_start + found.start), position_of(codec, text, at))
     items = [_item(each, place, number) for number, each in enumerate(found.items)]
     return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)

@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from palimpsest.domain.command_names import CommandName
-from palimpsest.services.chat.commands import answers, context, conversation, costs, memory, sharing
+from palimpsest.services.chat.commands import answers, context, conversation, costs, mcp, memory, sharing
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, parse
 
 
 async def run_command(scope: Scope, text: str) -> Reply:
-    """Raises InvalidRequest for a text that `parse` refuses, and what the request of that command raises."""
+    """A command, or the prompt of a server. Raises InvalidRequest for a text that `parse` refuses, and what the request
+    of that command raises."""
+    if (worded := await mcp.prompt(scope, text)) is not None:
+        return worded
     typed = parse(text)
     return await RUN[typed.command.name](scope, typed.argument)
 
@@ -57,6 +60,7 @@ RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.SHARE: sharing.share,
     CommandName.UNSHARE: sharing.unshare,
     CommandName.SHARED: sharing.shared,
+    CommandName.MCP: mcp.mcp,
     CommandName.EXPORT: conversation.export,
     CommandName.HELP: _help,
 }

@@ -71,6 +71,11 @@ COMMANDS: Final = (
         "Take this conversation out of the hub, or share no more facts. Others keep what they have.",
     ),
     SlashCommand(CommandName.SHARED, "[N]", "List the conversations of your team, or open one."),
+    SlashCommand(
+        CommandName.MCP,
+        "[approve|refuse|restart NAME]",
+        "List the MCP servers and what they offer; approve, refuse or restart one.",
+    ),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),
     SlashCommand(CommandName.HELP, "", "List the commands."),
 )
