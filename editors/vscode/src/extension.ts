@@ -12,6 +12,7 @@ import type { FromView } from "./messages";
 import { askApproval } from "./native/approvals";
 import { Reviews } from "./native/changes/review";
 import { Keys } from "./native/keys";
+import { showMcpServers } from "./native/mcp";
 import { OfferedModels } from "./native/models";
 import { askQuietly } from "./native/offers";
 import { registerParticipant } from "./native/participant";
@@ -170,6 +171,7 @@ export function activate(context: vscode.ExtensionContext): void {
         command("setKey", inPanel({ type: "setUp" })),
         command("choosePython", () => life.choosePython()),
         command("restartServer", () => life.start()),
+        command("mcpServers", () => showMcpServers(life)),
         command("showLog", () => {
             log.show();
         }),

@@ -290,6 +290,11 @@ M.commands = {
       require("palimpsest.picker").approvals(chat)
     end,
   },
+  mcp = {
+    run = function(chat)
+      chat:run_command("/mcp")
+    end,
+  },
   reload = {
     run = function(chat)
       if has_conversation(chat) then

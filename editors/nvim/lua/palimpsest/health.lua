@@ -112,6 +112,33 @@ local function check_model(root)
   end
 end
 
+---@param root string
+local function check_mcp(root)
+  vim.health.start(texts.mcp)
+  local found, problem = client.request_sync(root, methods.McpServersRequest, {}, WAIT_MS)
+  if not found then
+    vim.health.error(texts.no_status:format(problem or ""))
+    return
+  end
+  for _, sentence in ipairs(found.problems) do
+    vim.health.warn(sentence)
+  end
+  if #found.servers == 0 then
+    vim.health.info(texts.mcp_none)
+  end
+  for _, server in ipairs(found.servers) do
+    if server.state == "ready" then
+      vim.health.ok(texts.mcp_ready:format(server.name, #server.tools, #server.resources, #server.prompts))
+    else
+      local tell = server.state == "failed" and vim.health.error or vim.health.warn
+      tell(texts.mcp_rests:format(server.name, server.state, server.sentence), texts.mcp_look)
+    end
+    for _, sentence in ipairs(server.problems) do
+      vim.health.warn(server.name .. ": " .. sentence)
+    end
+  end
+end
+
 function M.check()
   check_neovim()
   if not check_executable() then
@@ -121,6 +148,7 @@ function M.check()
   local root = chat and chat.root or client.root() or vim.fs.normalize(assert(vim.uv.cwd()))
   if check_client(root) then
     check_model(root)
+    check_mcp(root)
   end
 end
 

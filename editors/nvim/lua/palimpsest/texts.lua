@@ -312,6 +312,11 @@ M.health = {
   choose = ":Palimpsest key adds a key, :Palimpsest model chooses a model.",
   by_bytes = "No tokenizer could be loaded: tokens are counted by bytes.",
   failed = "Its newest turn in this folder failed: %s.",
+  mcp = "MCP servers",
+  mcp_none = "None is configured.",
+  mcp_ready = "%s: %d tools, %d resources, %d prompts",
+  mcp_rests = "%s is %s. %s",
+  mcp_look = "/mcp in a chat shows what it is and how to go on.",
 }
 
 return M
