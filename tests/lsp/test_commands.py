@@ -107,7 +107,7 @@ async def test_commands_are_answered_in_markdown_or_with_a_sentence(tmp_path: Pa
         assert new["conversationId"] != conversation_id
         assert (await ed.read(new["conversationId"]))["conversation"]["title"] == "Pumps"
         for params, sentence in (
-            ({"text": "/contxt"}, "Did you mean /context or /continue?"),
+            ({"text": "/contxt"}, "Did you mean /context or /cost or /continue?"),
             ({"text": "no command"}, "This is not a command."),
             ({"text": "/usage"}, "There is no conversation yet."),
             ({"text": "/usage", "conversationId": "nobody"}, "There is no conversation 'nobody'"),
