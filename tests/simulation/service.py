@@ -14,7 +14,7 @@ from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, count_bytes, coun
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.messages import Role
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
-from palimpsest.domain.models.providers import ProviderEntry
+from palimpsest.domain.models.providers import ProviderEntry, configured
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.keys import Key
 from palimpsest.services.models.model_services import ServiceAnswer, ServiceState
@@ -106,7 +106,7 @@ class Clients:
         return self.found
 
     def entries(self, settings: Settings) -> dict[str, ProviderEntry]:
-        return {}
+        return configured(settings.providers, {})
 
     def hints(self, settings: Settings) -> dict[str, str]:
         return {}
