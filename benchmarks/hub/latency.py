@@ -12,7 +12,8 @@ over another that was woken; by plain psycopg, the same way, between the runs.
 
 Beside it: how many round trips, and how long, it takes to begin a turn (target: at most two); and how long a delta
 takes to A's own screen, durable in its store, against a server without any hub in the same turns (target: no longer).
-At the end of each way an answer loses the hub as soon as it has begun.
+On a machine that has much else to do this is chance; what A's server takes of a processor is less so. At the end of
+each way an answer loses the hub as soon as it has begun.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import psycopg
 from benchmarks.hub.places import home, hub_on_disk, load, spread
 from benchmarks.hub.relay import Relay
@@ -46,6 +48,25 @@ AWAY_S: Final = 0.02
 
 
 @dataclass
+class OwnScreen:
+    """Deltas on the screen of the machine that asked for them."""
+
+    latencies_ms: list[float] = field(default_factory=list)
+    cpu_ms: float = 0.0
+    """Of its server, for all of them."""
+
+    def add(self, answer: Answer) -> None:
+        self.latencies_ms += answer.arrivals.latencies_ms
+        self.cpu_ms += answer.cpu_ms
+
+    def __str__(self) -> str:
+        return f"{spread(self.latencies_ms)}, {self.cpu_ms / len(self.latencies_ms):.2f} ms of a processor each"
+
+    def against(self, other: OwnScreen) -> str:
+        return f"{statistics.median(self.latencies_ms) / statistics.median(other.latencies_ms):.2f}"
+
+
+@dataclass
 class Way:
     """A way to the hub, with the pair of machines that use it, and what was measured there."""
 
@@ -56,9 +77,9 @@ class Way:
     one_way_s: float = 0.0
     at: str = ""
     client: Client | None = None
-    here_ms: list[float] = field(default_factory=list)
-    away_ms: list[float] = field(default_factory=list)
-    """As `here_ms`, of an answer that has lost the hub."""
+    here: OwnScreen = field(default_factory=OwnScreen)
+    away: OwnScreen = field(default_factory=OwnScreen)
+    """Of an answer that has lost the hub."""
     there_ms: list[float] = field(default_factory=list)
     least_ms: list[float] = field(default_factory=list)
     """Of the reference."""
@@ -145,6 +166,8 @@ class Answer:
     begun_ms: float = 0.0
     n_round_trips: int = 0
     """Until it had begun."""
+    cpu_ms: float = 0.0
+    """Of the server."""
 
 
 async def ask(
@@ -167,15 +190,21 @@ async def ask(
 
     client.progress = take
     params = {"requestId": f"{asked}", "text": "Where?", "conversationId": at, "partialResultToken": f"t{asked}"}
+    before = _cpu_ms(client)
     await client.request("palimpsest/chat", params)
+    answer.cpu_ms = _cpu_ms(client) - before
     return answer
+
+
+def _cpu_ms(client: Client) -> float:
+    return sum(psutil.Process(client.process.pid).cpu_times()[:2]) * 1000
 
 
 async def measure(way: Way, n_deltas: int, service: Service) -> None:
     assert way.client is not None
     await asyncio.sleep(1)  # until the turn before is all in the hub
     answer = await ask(way.client, way.at, n_deltas, service, lambda: way.relay.n_round_trips)
-    way.here_ms += answer.arrivals.latencies_ms
+    way.here.add(answer)
     way.begun_ms.append(answer.begun_ms)
     way.n_round_trips.append(answer.n_round_trips)
 
@@ -184,7 +213,7 @@ async def measure_away(way: Way, n_deltas: int, service: Service) -> None:
     """The last of the way, because the hub stays away."""
     assert way.client is not None
     await asyncio.sleep(1)
-    way.away_ms = (await ask(way.client, way.at, n_deltas, service, begun=way.relay.cut)).arrivals.latencies_ms
+    way.away.add(await ask(way.client, way.at, n_deltas, service, begun=way.relay.cut))
 
 
 async def measure_reference(way: Way, n: int) -> None:
@@ -215,19 +244,19 @@ async def run(n_deltas: int, n_runs: int) -> None:
             for way in found:
                 await stack.enter_async_context(sharing(way, lab, service, root))
             await ask(alone, made["conversationId"], 5, service)
-            alone_ms: list[float] = []
+            without = OwnScreen()
             for _ in range(n_runs):
-                alone_ms += (await ask(alone, made["conversationId"], n_deltas, service)).arrivals.latencies_ms
+                without.add(await ask(alone, made["conversationId"], n_deltas, service))
                 for way in found:
                     await measure(way, n_deltas, service)
                     await measure_reference(way, n_deltas // 4)
             for way in found:
-                alone_ms += (await ask(alone, made["conversationId"], n_deltas, service)).arrivals.latencies_ms
+                without.add(await ask(alone, made["conversationId"], n_deltas, service))
                 await measure_away(way, n_deltas, service)
-        report(found, alone_ms, n_deltas, n_runs)
+        report(found, without, n_deltas, n_runs)
 
 
-def report(found: list[Way], alone_ms: list[float], n_deltas: int, n_runs: int) -> None:
+def report(found: list[Way], without: OwnScreen, n_deltas: int, n_runs: int) -> None:
     print(f"hub: {n_runs} answers of {n_deltas} deltas each way, {1 / PAUSE_S:.0f} a second, {load()}")
     for way in found:
         target = 60 + 3 * 2 * way.one_way_s * 1000
@@ -239,10 +268,9 @@ def report(found: list[Way], alone_ms: list[float], n_deltas: int, n_runs: int) 
         print(f"    the least PostgreSQL needs  {spread(way.least_ms)}")
         trips = sorted(way.n_round_trips)
         print(f"    a turn begins after         {spread(way.begun_ms)}, meanwhile round trips: {trips}")
-        for what, here_ms in (("", way.here_ms), (", the hub lost", way.away_ms)):
-            ratio = statistics.median(here_ms) / statistics.median(alone_ms)
-            print(f"    model of A to screen of A   {spread(here_ms)}, {ratio:.2f} of that without a hub{what}")
-    print(f"  without a hub: model of A to screen of A {spread(alone_ms)}")
+        print(f"    model of A to screen of A   {way.here}; {way.here.against(without)} of that without a hub")
+        print(f"    the same, the hub lost      {way.away}; {way.away.against(without)}")
+    print(f"  without a hub                 {without}")
 
 
 def main(arguments: list[str]) -> None:
