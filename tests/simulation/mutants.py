@@ -168,8 +168,8 @@ MUTANTS: Final = (
     Mutant(
         "an answer is committed before its journal is written",
         "services/turns/run.py",
-        "    await step.journal.append(JournalEvent(EventType.DONE))\n    await step.journal.drain()\n",
-        "    await step.journal.append(JournalEvent(EventType.DONE))\n",
+        "    await step.journal.append(done_event(step.usage))\n    await step.journal.drain()\n",
+        "    await step.journal.append(done_event(step.usage))\n",
     ),
     Mutant(
         "what is said is shown before it is durable",
@@ -352,8 +352,8 @@ MUTANTS: Final = (
     Mutant(
         "the files are not written anew after a purge",
         "services/conversation/purge.py",
-        "        await asyncio.to_thread(purging.rewrite_files, store.directory)\n",
-        "",
+        "await asyncio.to_thread(purging.rewrite_files, store.directory)\n",
+        "pass\n",
         profile="purges",
     ),
     Mutant(

@@ -201,7 +201,7 @@ def test_an_unknown_command_is_not_sent_to_the_model(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("/contxt" + ENTER)
-        terminal.expect("Did you mean /context or /continue?")
+        terminal.expect("Did you mean /context or /cost or /continue?")
         terminal.expect_prompt()
         assert terminal.leave() == 0
     assert chats.received("palimpsest/chat") == []

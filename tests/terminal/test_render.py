@@ -85,6 +85,7 @@ def test_every_type_of_event_can_be_shown() -> None:
             "2026-11-21T10:00:00Z",
             strategy="threshold",
             outcome="forced_final",
+            error="Most of it is spent." if kind is ContextEventType.BUDGET else None,
             left_out=[MessageRange(0, 4)],
         )
         told |= {kind} if passing(event) or lasting(event) else set()
