@@ -45,8 +45,9 @@ test("an answer that is stopped keeps its words and offers to go on", async () =
     await window.panel.getByRole("button", { name: "Stop" }).click();
     const answer = await window.answered(3);
     assert.match(await answer.innerText(), /Item 1 of 400/);
-    assert.match(await answer.innerText(), /This answer was cancelled/);
-    await window.panel.getByRole("toolbar", { name: "The last answer" }).getByRole("button", { name: "Continue" }).waitFor();
+    const ending = window.panel.getByRole("toolbar", { name: "The last answer" });
+    await ending.getByRole("button", { name: "Continue" }).waitFor();
+    assert.match(await ending.innerText(), /You stopped this answer/);
 });
 
 test("a panel that is reloaded while an answer streams goes on with it", async () => {
@@ -115,7 +116,7 @@ test("an answer that broke off while the panel is hidden is offered in a notific
     await offer().waitFor({ timeout: 60_000 });
     await offer().getByRole("button", { name: "Keep", exact: true }).click();
     await window.openPanel();
-    await window.panel.getByRole("article").last().getByText("The server ended during this message.").waitFor();
+    await window.panel.getByTestId("ending").getByText("This answer broke off.").waitFor();
     await until("nothing waits", async () => (await window.panel.getByTestId("recovery").count()) === 0);
 });
 

@@ -37,7 +37,7 @@ interface Props {
 
 /** Drawn again for what it shows alone: not for each word of an answer. */
 export const Composer = memo(ComposerForm, ({ state: a }: Props, { state: b }: Props) =>
-    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
+    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && a.hasModel === b.hasModel && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
 
 function ComposerForm({ state, typed }: Props) {
     const { post, dispatch } = useEnds();
@@ -225,7 +225,7 @@ function ComposerForm({ state, typed }: Props) {
 
     const tokens = state.chips.reduce((sum, chip) => sum + chip.tokens, 0);
     const isForked = isWritten && !isCommand;
-    const model = state.usage?.model ?? state.conversation?.model;
+    const model = state.usage?.model ?? state.conversation?.model ?? (state.hasModel === false ? OFFLINE : undefined);
     const modelName = model === OFFLINE ? COMPOSER.quotesOnly : (model ?? COMPOSER.model);
     return (
         <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>

@@ -72,9 +72,11 @@ function Menu({ opened, onClose }: { readonly opened: Opened; readonly onClose: 
         };
         document.addEventListener("pointerdown", leave, true);
         window.addEventListener("blur", onClose);
+        window.addEventListener("resize", onClose);
         return () => {
             document.removeEventListener("pointerdown", leave, true);
             window.removeEventListener("blur", onClose);
+            window.removeEventListener("resize", onClose);
         };
     }, []);
     const close = () => {

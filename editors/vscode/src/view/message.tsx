@@ -80,7 +80,7 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, s
                     {end !== "" && !isNewest && <p class="ended">{end}</p>}
                     {message.notes.map((note, index) => <p key={index} class="ended">{visible(note)}</p>)}
                     {canAct && (isAsk || isTurnEnd) && (
-                        <div class="acts" role="toolbar" aria-label={isNewest && !isAsk ? CHAT.lastAnswer : `Actions of ${label}`}>
+                        <div class="acts" role="toolbar" aria-label={retry !== undefined && !isAsk ? CHAT.lastAnswer : `Actions of ${label}`}>
                             {actions.map((each) => <IconButton key={each.icon} icon={each.icon} name={each.name} onClick={each.does} />)}
                             {!isAsk && <Meta message={message} seconds={seconds} />}
                         </div>
@@ -111,7 +111,7 @@ function actByKey(event: KeyboardEvent, actions: readonly Action[]): void {
 /** When an answer came, and how long it took. */
 function Meta({ message, seconds }: { readonly message: MessageInfo; readonly seconds: number | undefined }) {
     const at = new Date(message.createdAt);
-    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && ` · ${spent(seconds)}`}</span>;
+    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && seconds > 0 && ` · ${spent(seconds)}`}</span>;
 }
 
 function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text: string | undefined) => void }) {
