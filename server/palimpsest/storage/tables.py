@@ -10,6 +10,7 @@ from typing import Any
 
 from peewee import (
     AutoField,
+    BlobField,
     BooleanField,
     CompositeKey,
     FloatField,
@@ -72,6 +73,27 @@ class TokenCount(_Base):
 
     class Meta:
         primary_key = CompositeKey("message", "tokenizer")
+
+
+class Content(_Base):
+    digest = TextField(primary_key=True)
+    bytes = BlobField()
+
+
+class MessageContent(_Base):
+    message = IntegerField()
+    digest = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("message", "digest")
+
+
+class StepContent(_Base):
+    step = IntegerField()
+    digest = TextField()
+
+    class Meta:
+        primary_key = CompositeKey("step", "digest")
 
 
 class Turn(_Base):

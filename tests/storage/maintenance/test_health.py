@@ -3,6 +3,7 @@ loses nothing."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from contextlib import closing
@@ -139,6 +140,7 @@ FAULTS: dict[str, tuple[str, str]] = {
         "references",
         "PRAGMA foreign_keys = 0; INSERT INTO sent_request VALUES (1, 'x', 0, '{}', 0, 0, 'auto', 1, 1, 1, 1, 'y')",
     ),
+    "other bytes under a digest": ("contents", "INSERT INTO content VALUES ('a digest', x'00')"),
     "another table": ("schema", "CREATE TABLE foreign_thing (x)"),
     "another column": ("schema", "ALTER TABLE pin ADD COLUMN colour TEXT"),
     "another message in the index": (
@@ -174,6 +176,7 @@ LEFTOVERS: dict[str, str] = {
     "token counts": "PRAGMA foreign_keys = 0; INSERT INTO token_count VALUES (999, 'bytes', 1)",
     "previews": "INSERT INTO preview VALUES ('c', 55, 1, '{}')",
     "frames": "INSERT INTO frame VALUES ('a digest', '{}')",
+    "unused contents": f"INSERT INTO content VALUES ('{hashlib.sha256(b'0').hexdigest()}', x'30')",
     "search": "INSERT INTO message_search (message_search) VALUES ('delete-all')",
 }
 

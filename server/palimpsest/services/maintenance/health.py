@@ -26,6 +26,7 @@ _MENDED_BY: Final = {
     "previews": "leftovers",
     "injections": "leftovers",
     "frames": "leftovers",
+    "unused contents": "leftovers",
     "search": "search",
 }
 """The repair for each check whose problems can be repaired."""

@@ -26,7 +26,7 @@ from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import FINAL_STATES
-from palimpsest.storage import tables
+from palimpsest.storage import contents, tables
 from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.failures import explain
@@ -94,6 +94,7 @@ def _checks(database: SqliteDatabase, is_alive: Callable[[str], bool]) -> Iterat
     yield _guarded("turns", functools.partial(_turn_faults, is_alive), "No dead server has left a turn open.")
     for name, (what, sql) in STRAYS.items():
         yield _guarded(name, functools.partial(_count, what, sql), "No row is left over.")
+    yield _guarded("contents", contents.faults, "Every content is what its digest says.")
     yield _tool_calls()
     yield _guarded("search", _search_faults, "The search indexes hold every message and fact, and nothing else.")
 
@@ -262,6 +263,7 @@ STRAYS: Final = {
         "system prompts with their tools belong to no request",
         "SELECT count(*) FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)",
     ),
+    "unused contents": ("contents belong to no message", f"SELECT count(*) {contents.UNUSED}"),
 }
 """Rows that may be left over, by check: their description, and a query for their number."""
 

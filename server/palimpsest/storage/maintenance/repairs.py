@@ -7,7 +7,7 @@ import json
 
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import Content
-from palimpsest.storage import tables
+from palimpsest.storage import contents, tables
 from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.facts import facts
 from palimpsest.storage.facts import search as fact_search
@@ -25,6 +25,7 @@ _LEFTOVERS = (
         SELECT 1 FROM cut WHERE cut.conversation = preview.conversation AND cut.version = preview.cut_version)""",
     "DELETE FROM injection WHERE turn NOT IN (SELECT id FROM turn)",
     "DELETE FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)",
+    f"DELETE {contents.UNUSED}",
 )
 """Rows that belong to no other row, and that nobody reads."""
 

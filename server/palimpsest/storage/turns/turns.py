@@ -17,7 +17,7 @@ from palimpsest.domain.messages import Content, ConversationId, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, to_messages, usage_of
 from palimpsest.domain.turns.states import ENDING_STATES, TurnState
-from palimpsest.storage import leases, model_calls
+from palimpsest.storage import contents, leases, model_calls
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.conversation.message_log import Counts
@@ -225,9 +225,9 @@ def _close_steps(conversation_id: ConversationId, turn_id: TurnId, ending: Endin
     open_steps = execute("SELECT id FROM step WHERE turn = ? AND ending IS NULL", turn_id).fetchall()
     for (step_id,) in open_steps:
         events = [numbered.event for numbered in stream_journal.events_of(step_id)]
-        contents = to_messages(events, ending)
-        message_log.append(conversation_id, contents, now, turn_id=turn_id, step_id=step_id)
-        is_whole = any(event.type is EventType.DONE for event in events) and not any(c.calls for c in contents)
+        said = to_messages(events, ending)
+        message_log.append(conversation_id, said, now, turn_id=turn_id, step_id=step_id)
+        is_whole = any(event.type is EventType.DONE for event in events) and not any(each.calls for each in said)
         endings.append(Ending.COMPLETE if is_whole else ending)
         _finish_step(turn_id, step_id, StepEnd(endings[-1], usage_of(events), None, None), now)
     return endings
@@ -248,6 +248,7 @@ def _finish_step(turn_id: TurnId, step_id: StepId, end: StepEnd, now: str) -> No
         )
     model_calls.record_step(step_id, usage, end.nanodollars, now)
     execute("DELETE FROM stream_journal WHERE step = ?", step_id)
+    contents.end_step(step_id)
 
 
 def _write_end(turn_id: TurnId, end: TurnEnd, now: str) -> None:
