@@ -32,6 +32,9 @@ class Recorder:
     def say(self, text: str) -> None:
         self.lines.append(text)
 
+    def draft(self, text: str) -> None:
+        self.lines.append(text)
+
     def note(self, text: str) -> None:
         self.lines.append(text)
 

@@ -1703,7 +1703,7 @@ export interface CompleteMentionsResult {
     isIncomplete: boolean;
 }
 
-/** A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the prompt's name without white space. Any other text is a message, for `chat`. */
+/** A slash command that a user typed into a chat. A text is a command when it is a slash and a name (a letter first, then letters, digits, `-` and `_`), alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name of that form, a colon, and the prompt's name without white space. Any other text is a message, for `chat`. */
 export interface RunCommandParams {
     /** The command as the user typed it, such as `/summarize 0-12`. */
     text: string;
@@ -1721,7 +1721,7 @@ export interface RunCommandResult {
     conversationId?: string;
     /** The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer. */
     turnId?: string;
-    /** The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers). */
+    /** The text that the command made the draft of the conversation: of `/rollback`, of commands of the user's own, and of prompts of MCP servers. */
     draft?: string;
 }
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any, Final
 
 from palimpsest.acp_agent.prompts import Prompt, read_prompt
 from palimpsest.acp_agent.sessions import NOT_OFFERED, OpenConversation, Sessions
 from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note, note
-from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.command_names import TYPED, CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import TurnState
@@ -20,10 +21,10 @@ from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.chat.commands.table import parse
-from palimpsest.services.chat.resources import mentioned_resources
+from palimpsest.services.chat.commands.worded import worded_message
+from palimpsest.services.chat.mentioned import Mentioning, mentioned
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folder.session import FolderSession
-from palimpsest.services.mcp.prompts import TYPED
 from palimpsest.services.models.offline_notice import ELSEWHERE, notice_of
 from palimpsest.services.turns.running import RunningTurn, begun
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -53,7 +54,10 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     waits until its partial answer is kept and shown. Raises PalimpsestError."""
     session = await sessions.session(opened.root)
     asked = await asyncio.to_thread(read_prompt, blocks, session.folder.root)
-    if _is_command(asked):
+    worded = await worded_message(session.folder, asked.text) if _is_command(asked) else None
+    if worded is not None:
+        asked = replace(asked, text=worded.message)  # a client of this protocol has no draft
+    elif _is_command(asked):
         opened.outbox.put(agent_text(await _run_command(sessions, session, opened, asked.text)))
         await sessions.tell_state(opened)
         await opened.outbox.flush()
@@ -113,8 +117,6 @@ async def _show(sessions: Sessions, session: FolderSession, opened: OpenConversa
 
 async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenConversation, text: str) -> str:
     """The answer of a command, in Markdown. Raises PalimpsestError."""
-    if TYPED.fullmatch(text.strip()):
-        return (await run_command(Scope(session, None if opened.blank else opened.id), text)).text
     asked = parse(text)
     if asked.command.name in NOT_OFFERED:
         raise InvalidRequest(
@@ -131,11 +133,8 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
 async def _content(session: FolderSession, asked: Prompt) -> Content:
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
     files = await take_snapshots(texts, asked.attachments)
-    return user_content(asked.text, files + await mentioned_resources(session.folder.mcp, asked.text))
+    return user_content(asked.text, files + await mentioned(Mentioning(session.folder, texts, asked.text, files)))
 
 
 def _is_command(asked: Prompt) -> bool:
-    """A slash and a word of letters, as `palimpsest.services.chat.commands.table` says."""
-    word = asked.text.split(maxsplit=1)[0] if asked.text.startswith("/") else ""
-    is_name = len(word) > 1 and word[1:].isascii() and word[1:].isalpha()
-    return not asked.attachments and (is_name or TYPED.fullmatch(word) is not None)
+    return not asked.attachments and TYPED.fullmatch(asked.text.rstrip()) is not None

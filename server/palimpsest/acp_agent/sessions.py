@@ -18,6 +18,7 @@ from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.chat.commands.table import COMMANDS
+from palimpsest.services.chat.own_commands import commands_of
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.folder.folders import Folders
 from palimpsest.services.folder.session import FolderSession
@@ -112,7 +113,7 @@ class Sessions:
             await asyncio.sleep(0)
             for sentence in notes:
                 opened.outbox.put(note(sentence))
-            opened.outbox.put(_commands())
+            opened.outbox.put(await _commands(session))
             await self.tell_state(opened)
 
         task = asyncio.create_task(tell(), name="greeting")
@@ -180,16 +181,16 @@ def model_options(session: FolderSession, current: str) -> list[Any]:
     ]
 
 
-def _commands() -> Any:
-    """The commands for the client, without those that it does itself."""
+async def _commands(session: FolderSession) -> Any:
+    """The commands for the client, without those that it does itself, and those of the user's own."""
+    offered = [
+        (command.name.value, command.help, command.argument) for command in COMMANDS if command.name not in NOT_OFFERED
+    ]
+    own = (await commands_of(session.folder)).by_name.values()
+    offered += [(each.name, each.description, each.argument or "[TEXT]" * each.takes_arguments) for each in own]
     commands = [
-        schema.AvailableCommand(
-            name=command.name.value,
-            description=command.help,
-            input=_input(command.argument) if command.argument else None,
-        )
-        for command in COMMANDS
-        if command.name not in NOT_OFFERED
+        schema.AvailableCommand(name=name, description=said, input=_input(argument) if argument else None)
+        for name, said, argument in offered
     ]
     return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
 

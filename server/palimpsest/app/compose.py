@@ -15,7 +15,7 @@ from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
 from palimpsest.app.hubs import MISSING, HubPool
 from palimpsest.app.mcp_connections import connect
 from palimpsest.app.model_clients import ClientPool, check_key
-from palimpsest.app.places import read_places, store_directory, user_file
+from palimpsest.app.places import commands_folder, read_places, store_directory, user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import stored_keys
 from palimpsest.app.trusted_folders import trusted_folders
@@ -123,7 +123,9 @@ class Composer:
     async def _open_on(self, found: FolderSettings, root: Path, store: Store, aside: Path | None) -> FolderSession:
         if store.refusal is None:
             await store.run(turns.recover, store.writer(utc_now()))
-        folder = OpenFolder(root, store, FolderTrust(found.is_trusted), self.open_events)
+        folder = OpenFolder(
+            root, store, FolderTrust(found.is_trusted), self.open_events, commands_folder(self.reader.user_file)
+        )
         session = await self._session(found, folder)
         if store.refusal is None:
             folder.background.start(None, resume(session.purging))

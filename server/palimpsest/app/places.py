@@ -30,6 +30,11 @@ def user_file() -> Path:
     return Path(platformdirs.user_config_dir(APP, appauthor=False)) / USER_FILE
 
 
+def commands_folder(user_file: Path) -> Path:
+    """The folder of the user's own commands, beside the settings file. It may be missing."""
+    return user_file.parent / "commands"
+
+
 def read_places(settings: Settings) -> Places:
     data = settings.storage_path or platformdirs.user_data_dir(APP, appauthor=False)
     cache = Path(platformdirs.user_cache_dir(APP, appauthor=False))

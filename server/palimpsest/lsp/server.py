@@ -85,6 +85,11 @@ class PalimpsestServer(WorkspaceServer):
         """Whether the editor itself tells its user that no model is set up, where the answer stands."""
         return self._announces("setUp")
 
+    @property
+    def shows_drafts(self) -> bool:
+        """Whether the editor itself shows the draft that a command makes, as a chat panel does."""
+        return self._announces("drafts")
+
     def _announces(self, what: str) -> bool:
         experimental = self.client_capabilities.experimental
         ours = experimental.get("palimpsest") if isinstance(experimental, dict) else None

@@ -20,7 +20,7 @@ from palimpsest.wire.areas.adoption import AdoptionAction
 from palimpsest.wire.areas.conversations import ConversationInfo, SharingState
 from palimpsest.wording import counted, did_you_mean
 
-_COMMAND = re.compile(r"/([A-Za-z?]+|[A-Za-z][A-Za-z0-9_-]*:\S+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*(?::\S+)?)(?:\s+(.*))?", re.DOTALL)
 _ALIASES = {"list": "resume", "open": "resume", "exit": "quit", "q": "quit", "?": "help", "summarise": "summarize"}
 
 
@@ -196,7 +196,7 @@ class Commands:
             return
         self._view.answer(done.text)
         if done.draft is not None:
-            self._view.say(done.draft)
+            self._view.draft(done.draft)
 
     async def _follow_turn(self, turn: Turn) -> None:
         """Show a turn that a command started, to its end."""

@@ -85,6 +85,9 @@ class ConsoleView:
     def say(self, text: str) -> None:
         self.screen.print(plain(text))
 
+    def draft(self, text: str) -> None:
+        self.screen.put_back(sanitise(text))
+
     def note(self, text: str) -> None:
         self.screen.print(plain(text, "note"))
 

@@ -46,6 +46,9 @@ class PlainView:
         self._write(text)
         self._to_left()
 
+    def draft(self, text: str) -> None:
+        self.say(text)
+
     def note(self, text: str) -> None:
         self.say(text)
 

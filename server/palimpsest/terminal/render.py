@@ -26,6 +26,9 @@ class View(Protocol):
     def say(self, text: str) -> None:
         """Show lines that the user asked for."""
 
+    def draft(self, text: str) -> None:
+        """Offer a text as what the user types next, or show it where nothing can be typed for them."""
+
     def note(self, text: str) -> None:
         """Show a less important line."""
 

@@ -114,7 +114,6 @@ class Session:
         self.conversation_id: str | None = None
         """None: the next message creates a conversation."""
         self._models: list[ModelInfo] | None = None
-        self._commands: list[MentionItem] | None = None
 
     async def conversations(self) -> list[ConversationInfo]:
         """The folder's conversations, the last changed first."""
@@ -161,12 +160,10 @@ class Session:
         return self.connection.call("palimpsest/command/run", params, RunCommandResult)
 
     async def commands(self) -> list[MentionItem]:
-        """The server's slash commands, in the order in which it shows them. Requested once."""
-        if self._commands is None:
-            params = CompleteMentionsParams("/", 1, folder_uri=self.folder)
-            found = await self.connection.request("palimpsest/mentions/complete", params, CompleteMentionsResult)
-            self._commands = found.items
-        return self._commands
+        """The server's slash commands, in the order in which it shows them, as the user's own files are now."""
+        params = CompleteMentionsParams("/", 1, folder_uri=self.folder)
+        found = await self.connection.request("palimpsest/mentions/complete", params, CompleteMentionsResult)
+        return found.items
 
     async def mentions(self, text: str) -> CompleteMentionsResult:
         """What completes the mention of a file at the end of a text."""

@@ -65,7 +65,7 @@ async def say(desk: ToolDesk, text: str) -> Any:
 
 async def complete(desk: ToolDesk, text: str) -> list[tuple[ItemKind, str]]:
     files = Mentions(WorkspaceFiles(desk.session.folder.root))
-    found = await files.complete(text, len(text), desk.session.folder.mcp)
+    found = await files.complete(text, len(text), desk.session.folder)
     return [(item.kind, item.insert_text) for item in found.items]
 
 

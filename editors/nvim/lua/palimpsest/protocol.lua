@@ -998,7 +998,7 @@
 ---@field items palimpsest.MentionItem[] The suggestions, the best first. Empty when the cursor is in neither a mention nor a command.
 ---@field isIncomplete boolean Whether there are more suggestions. The editor should ask again when the user has typed more.
 
---- A slash command that a user typed into a chat. A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the prompt's name without white space. Any other text is a message, for `chat`.
+--- A slash command that a user typed into a chat. A text is a command when it is a slash and a name (a letter first, then letters, digits, `-` and `_`), alone or followed by white space. So is the prompt of an MCP server: a slash, the server's name of that form, a colon, and the prompt's name without white space. Any other text is a message, for `chat`.
 ---@class palimpsest.RunCommandParams
 ---@field text string The command as the user typed it, such as `/summarize 0-12`.
 ---@field conversationId? string The conversation of the chat. Absent: the chat has none yet.
@@ -1009,7 +1009,7 @@
 ---@field text string The answer, in Markdown.
 ---@field conversationId? string The conversation in which the chat goes on. Absent: the same one.
 ---@field turnId? string The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer.
----@field draft? string The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers).
+---@field draft? string The text that the command made the draft of the conversation: of `/rollback`, of commands of the user's own, and of prompts of MCP servers.
 
 --- A tool that the model may call and the editor runs.
 ---@class palimpsest.EditorToolInfo

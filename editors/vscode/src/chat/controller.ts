@@ -19,9 +19,7 @@ import { Sharing } from "./sharing";
 import { RunningTurns } from "./turns";
 
 /** PROTOCOL.md, `command/run`. */
-const COMMAND = /^\/([A-Za-z]+|[A-Za-z][\w-]*:\S+)(\s|$)/;
-/** The prompt of an MCP server, which becomes the draft of the next message. */
-const PROMPT = /^\/[A-Za-z][\w-]*:/;
+const COMMAND = /^\/[A-Za-z][\w-]*(:\S+)?(\s|$)/;
 
 export class ChatController {
     private readonly turns: RunningTurns;
@@ -312,7 +310,7 @@ export class ChatController {
             this.forgetDraft(text);
             await this.layers.readIfDue(this.conversation.id);
             this.tell({ type: "reply", command: text, text: reply.text });
-            return PROMPT.test(text) && reply.draft !== undefined ? this.tell({ type: "setDraft", text: reply.draft }) : undefined;
+            return reply.draft !== undefined ? this.tell({ type: "setDraft", text: reply.draft }) : undefined;
         }
         const attachments = this.attachments.all;
         const sent = { text, ...this.here(), ...(attachments.length === 0 ? {} : { attachments }) };

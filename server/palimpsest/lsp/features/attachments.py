@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar, assert_never
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.messages import Content, ConversationId
 from palimpsest.lsp.features.folder_editor import FolderEditor
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat import attachments as service
@@ -18,7 +18,9 @@ from palimpsest.services.chat.attachments import (
     SelectionAttachment,
     estimate_tokens,
     take_snapshots,
+    user_content,
 )
+from palimpsest.services.chat.mentioned import Mentioning, mentioned
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -54,11 +56,22 @@ async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> E
 async def snapshots_of(
     ls: PalimpsestServer, session: FolderSession, wanted: Sequence[Attachment]
 ) -> list[service.Snapshot]:
-    """Snapshots of the attachments as they are now. A document that is open in several editors counts as in the one
-    that sends the request."""
+    """Snapshots of the attachments as they are now."""
+    return await take_snapshots(texts_of(ls, session), [_to_attachment(ls, session, each) for each in wanted])
+
+
+async def content_of(ls: PalimpsestServer, session: FolderSession, text: str, wanted: Sequence[Attachment]) -> Content:
+    """The user's message with its attachments and what it mentions. Raises InvalidRequest."""
+    attached = await snapshots_of(ls, session, wanted) if wanted else []
+    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached))
+    return user_content(text, attached)
+
+
+def texts_of(ls: PalimpsestServer, session: FolderSession) -> WorkspaceTexts:
+    """The files of a folder as its editors hold them. A document that is open in several counts as in the one that
+    sends the request."""
     held = {**session.folder.editors.texts(), **FolderEditor(ls, session.folder.root).texts()}
-    texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
-    return await take_snapshots(texts, [_to_attachment(ls, session, each) for each in wanted])
+    return WorkspaceTexts(WorkspaceFiles(session.folder.root), held)
 
 
 def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachment) -> service.Attachment:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import Content, ConversationId, TurnId
-from palimpsest.lsp.features.attachments import snapshots_of
+from palimpsest.lsp.features.attachments import content_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.remote_turns import find_remote, refuse_to_stop
 from palimpsest.lsp.features.search_notice import tell_of_search
@@ -16,7 +16,6 @@ from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_status, to_usage
 from palimpsest.services.chat.attachments import user_content
-from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.conversation.conversations import TurnOutcome
 from palimpsest.services.folder.session import FolderSession
@@ -103,12 +102,9 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
     known = await session.conversations.conversation_of_request(params.request_id)
-    attached = params.attachments if params.attachments and known is None else ()
-    snapshots = await snapshots_of(ls, session, attached)
-    if known is None:
-        snapshots += await mentioned_resources(session.folder.mcp, params.text)
-    content = user_content(params.text, snapshots)
-    return session, conversation_id or known, content
+    if known is not None:
+        return session, conversation_id or known, user_content(params.text, ())
+    return session, conversation_id, await content_of(ls, session, params.text, params.attachments or ())
 
 
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:

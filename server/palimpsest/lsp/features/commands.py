@@ -32,7 +32,7 @@ from palimpsest.wire.areas.commands import (
 async def complete(ls: PalimpsestServer, params: CompleteMentionsParams) -> CompleteMentionsResult:
     session = await _session(ls, params.conversation_id, params.folder_uri)
     mentions = mentions_of(ls, session.folder.root)
-    found = await mentions.complete(params.text, _to_characters(params.text, params.position), session.folder.mcp)
+    found = await mentions.complete(params.text, _to_characters(params.text, params.position), session.folder)
     return CompleteMentionsResult(
         start=_n_units(params.text[: found.start]),
         items=[

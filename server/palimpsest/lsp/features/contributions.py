@@ -10,6 +10,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
+from palimpsest.lsp.features import code
 from palimpsest.lsp.features.chat_documents import shown
 from palimpsest.lsp.features.facts import actions as fact_actions
 from palimpsest.lsp.features.facts import diagnostics as fact_diagnostics
@@ -21,7 +22,11 @@ from palimpsest.lsp.server import PalimpsestServer
 async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
     """The actions of the kinds that the editor requests. An action's own kind is its command: some editors carry out
     all quick fixes at once, so only harmless actions are quick fixes."""
-    found = [*await shown.code_actions(ls, params), *await fact_actions.code_actions(ls, params)]
+    found = [
+        *await shown.code_actions(ls, params),
+        *await fact_actions.code_actions(ls, params),
+        *await code.code_actions(ls, params),
+    ]
     only = params.context.only
     return found if only is None else [each for each in found if any(_is_of(each.kind or "", kind) for kind in only)]
 

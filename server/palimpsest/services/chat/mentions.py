@@ -17,7 +17,9 @@ from typing import Final
 
 from palimpsest.machine import machine
 from palimpsest.services.chat.commands.table import SlashCommand, matching
+from palimpsest.services.chat.own_commands import OwnCommand, commands_of
 from palimpsest.services.chat.resources import offered_resources
+from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.mcp.prompts import Offered, offered_prompts
 from palimpsest.services.mcp.servers import McpServers
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -31,7 +33,7 @@ KEPT_S: Final = 5.0
 """How long the result of a walk is used."""
 
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])(@(?:\"([^\"\n]*)|([^\s\"]*)))\Z")
-_COMMAND: Final = re.compile(r"/([A-Za-z]*|[A-Za-z][A-Za-z0-9_-]*:\S*)\Z")
+_COMMAND: Final = re.compile(r"/([A-Za-z][A-Za-z0-9_-]*(?::\S*)?|)\Z")
 _LONGEST: Final = 300
 """The characters before the cursor that are searched for an `@`."""
 
@@ -86,15 +88,13 @@ class Mentions:
         self._walking: asyncio.Task[tuple[Sequence[_Entry], bool]] | None = None
         self._kept_until = 0.0
 
-    async def complete(self, text: str, position: int, servers: McpServers | None = None) -> Completion:
+    async def complete(self, text: str, position: int, folder: OpenFolder | None = None) -> Completion:
         """The completions before character `position` of `text`; none when neither a mention nor a command is being
-        typed. `servers`: those of the folder."""
+        typed. None for `folder`: only what every folder has."""
         typed = text[max(0, position - _LONGEST) : position]
         if position <= _LONGEST and (command := _COMMAND.fullmatch(typed)) is not None:
-            known = [] if servers is None else offered_prompts(servers)
-            prompts = [each for each in known if each.name.startswith(command[1])][:MAX_ITEMS]
-            commands = [] if ":" in command[1] else map(_command_item, matching(command[1]))
-            return Completion(0, (*commands, *map(_prompt_item, prompts)))
+            return Completion(0, tuple(await _commands(command[1], folder)))
+        servers = None if folder is None else folder.mcp
         mention = _MENTION.search(typed)
         if mention is None:
             return Completion(position)
@@ -119,6 +119,21 @@ class Mentions:
         found = await asyncio.to_thread(_walk_all, self._files)
         self._kept_until = machine.monotonic_s() + KEPT_S
         return found
+
+
+async def _commands(typed: str, folder: OpenFolder | None) -> list[Item]:
+    """The commands, those of the user's own, and the prompts of servers that begin like that; where there are none, the
+    commands with the nearest names."""
+    prompts = [] if folder is None else [each for each in offered_prompts(folder.mcp) if each.name.startswith(typed)]
+    found = [_prompt_item(each) for each in prompts[:MAX_ITEMS]]
+    if ":" in typed:
+        return found
+    own = [] if folder is None else (await commands_of(folder)).matching(typed)
+    found = [*map(_own_item, own), *found]
+    commands = matching(typed)
+    if found and not any(each.name.startswith(typed.lower()) for each in commands):
+        return found
+    return [*map(_command_item, commands), *found]
 
 
 def _walk_all(files: WorkspaceFiles) -> tuple[Sequence[_Entry], bool]:
@@ -193,6 +208,11 @@ def _resource_items(servers: McpServers, query: str) -> list[Item]:
 def _prompt_item(offered: Offered) -> Item:
     insert = f"/{offered.name} " if offered.prompt.arguments else f"/{offered.name}"
     return Item(ItemKind.COMMAND, offered.usage, insert, offered.prompt.description)
+
+
+def _own_item(command: OwnCommand) -> Item:
+    insert = f"/{command.name} " if command.takes_arguments else f"/{command.name}"
+    return Item(ItemKind.COMMAND, command.usage, insert, command.description)
 
 
 def _command_item(command: SlashCommand) -> Item:

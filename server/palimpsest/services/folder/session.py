@@ -46,6 +46,8 @@ class OpenFolder:
     trust: FolderTrust = field(default_factory=FolderTrust)
     open_events: Callable[[Take], FolderEvents] = open_events
     """The source of events about changed files."""
+    user_commands: Path | None = None
+    """The folder of the user's own commands, which need not exist; None: there are none."""
     listeners: Listeners = field(default_factory=Listeners)
     editors: Editors = field(default_factory=Editors)
     """The editors that have the folder open."""

@@ -68,9 +68,9 @@ class CompleteMentionsResult(Wire):
 class RunCommandParams(Wire):
     """A slash command that a user typed into a chat.
 
-    A text is a command when it is a slash and a word of letters, alone or followed by white space. So is the prompt of
-    an MCP server: a slash, the server's name (a letter first, then letters, digits, `-` and `_`), a colon, and the
-    prompt's name without white space. Any other text is a message, for `chat`.
+    A text is a command when it is a slash and a name (a letter first, then letters, digits, `-` and `_`), alone or
+    followed by white space. So is the prompt of an MCP server: a slash, the server's name of that form, a colon, and
+    the prompt's name without white space. Any other text is a message, for `chat`.
     """
 
     text: str
@@ -92,7 +92,8 @@ class RunCommandResult(Wire):
     turn_id: str | None = None
     """The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer."""
     draft: str | None = None
-    """The text that the command made the draft of the conversation (`/rollback`, and the prompts of MCP servers)."""
+    """The text that the command made the draft of the conversation: of `/rollback`, of commands of the user's own, and
+    of prompts of MCP servers."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

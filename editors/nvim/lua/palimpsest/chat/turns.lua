@@ -99,8 +99,8 @@ end
 
 --- PROTOCOL.md, `command/run`: what is a command and what a message.
 local function is_command(message)
-  return message:match("^/%a+$") ~= nil
-    or message:match("^/%a+%s") ~= nil
+  return message:match("^/%a[%w_-]*$") ~= nil
+    or message:match("^/%a[%w_-]*%s") ~= nil
     or message:match("^/%a[%w_-]*:%S") ~= nil -- the prompt of an MCP server
 end
 
@@ -155,6 +155,9 @@ function Chat:run_command(command)
       self:show(result.conversationId)
     end
     self:note(err and err.message or ("`%s`\n\n%s"):format(command, result.text))
+    if result and result.draft then
+      self.input:take_draft(result.draft)
+    end
   end)
 end
 

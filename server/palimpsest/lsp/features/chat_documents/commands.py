@@ -19,6 +19,7 @@ from palimpsest.lsp.features.chat_documents.positions import normal
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.folder.session import FolderSession
 
 Do = Callable[[PalimpsestServer, dict[str, Any]], Awaitable[Any]]
 
@@ -128,13 +129,28 @@ async def open_(ls: PalimpsestServer, given: dict[str, Any]) -> Any:
         if (chat := await ls.part(OpenChats).find(uri)) is not None:
             await chat.require_edits()
         return {"uri": uri, "path": str(path), "conversationId": record.id}
-    path = await documents.document_of(record.id)
+    return await open_document_of(ls, session, record.id, in_folder=given.get("inFolder") is True)
+
+
+async def open_document_of(
+    ls: PalimpsestServer,
+    session: FolderSession,
+    conversation_id: ConversationId,
+    uri: str | None = None,
+    *,
+    in_folder: bool = False,
+) -> dict[str, Any]:
+    """Has the editor show the conversation's document, which is created when there is none. `uri`: the document, when
+    the editor has it open. The answer names it even if the editor cannot show it."""
+    documents, path = session.folder.documents, None if uri is None else ls.resolve(uri)
+    path = path or await documents.document_of(conversation_id)
     if path is None:
-        path = await documents.create(record.id, record.title, in_folder=given.get("inFolder") is True)
-    is_shown = await _show_document(ls, path.as_uri())
+        title = (await session.conversations.read(conversation_id, 0, 1)).record.title
+        path = await documents.create(conversation_id, title, in_folder=in_folder)
+    is_shown = await _show_document(ls, uri or path.as_uri())
     if not is_shown:
         ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"The chat document is {path}. Open it."))
-    return {"uri": path.as_uri(), "path": str(path), "conversationId": record.id}
+    return {"uri": uri or path.as_uri(), "path": str(path), "conversationId": conversation_id}
 
 
 async def _show_document(ls: PalimpsestServer, uri: str) -> bool:

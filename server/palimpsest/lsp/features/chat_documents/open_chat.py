@@ -21,6 +21,7 @@ from palimpsest.domain.chat_documents.document import (
     aside,
     user_section,
 )
+from palimpsest.domain.command_names import TYPED
 from palimpsest.domain.context.cut import SummaryPiece
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.errors import InvalidRequest, PalimpsestError
@@ -28,8 +29,8 @@ from palimpsest.domain.messages import Content, ConversationId, SummaryId, TurnI
 from palimpsest.domain.sharing.status import HubState
 from palimpsest.domain.turns.journal import Numbered
 from palimpsest.lsp.abilities import can_apply, could_apply
+from palimpsest.lsp.features.attachments import content_of
 from palimpsest.lsp.features.chat import stop_turn
-from palimpsest.lsp.features.chat_documents.mentions import attached, is_command
 from palimpsest.lsp.features.chat_documents.remains import Remains
 from palimpsest.lsp.features.chat_documents.written_document import Reading, WrittenDocument
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
@@ -37,7 +38,6 @@ from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.machine import machine
-from palimpsest.services.chat.attachments import user_content
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.conversation.conversations import NewestHidden
@@ -230,6 +230,15 @@ class OpenChat:
             self.document.hold()
             return await self._send(text)
 
+    async def add_to_input(self, text: str) -> None:
+        """Adds a text to the end of the input. Raises InvalidRequest while an answer is being written."""
+        await self.require_edits()
+        self._require_free("Wait for its end or stop it, then try again.")
+        async with self._beginning:
+            await self.document.settle()
+            self.document.add_to_input(text)
+            await self.document.settle()
+
     def _require_free(self, advice: str) -> None:
         if self.is_answering or self._beginning.locked():
             raise InvalidRequest(f"The answer is still being written. {advice}")
@@ -249,7 +258,7 @@ class OpenChat:
 
     async def _send(self, message: str) -> dict[str, Any]:
         try:
-            return await (self._command(message) if is_command(message) else self._ask_model(message))
+            return await (self._command(message) if TYPED.fullmatch(message) else self._ask_model(message))
         except BaseException:
             if self.document.drop_held() and self.document.is_closed:
                 await (await self.session()).conversations.set_draft(self.conversation_id, message)
@@ -279,7 +288,7 @@ class OpenChat:
     async def _ask_model(self, message: str) -> dict[str, Any]:
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
-        content = user_content(message, await attached(self._ls, session, message))
+        content = await content_of(self._ls, session, message, ())
         asked_by = self._ls.part(OfferedModels).id
 
         def stop(turn: RunningTurn) -> None:

@@ -173,8 +173,8 @@ async def complete(ls: PalimpsestServer, params: lsp.CompletionParams) -> lsp.Co
     at = offset_of(codec, text, params.position)
     if parsed.marker_line is None or at < parsed.input_start:
         return None
-    servers = (await chat.session()).folder.mcp
-    found = await mentions_of(ls, chat.root).complete(text[parsed.input_start :], at - parsed.input_start, servers)
+    folder = (await chat.session()).folder
+    found = await mentions_of(ls, chat.root).complete(text[parsed.input_start :], at - parsed.input_start, folder)
     place = lsp.Range(position_of(codec, text, parsed.input_start + found.start), position_of(codec, text, at))
     items = [_item(each, place, number) for number, each in enumerate(found.items)]
     return lsp.CompletionList(is_incomplete=found.is_incomplete, items=items)
@@ -184,6 +184,7 @@ _KINDS: Final[dict[str, Any]] = {
     "file": lsp.CompletionItemKind.File,
     "folder": lsp.CompletionItemKind.Folder,
     "command": lsp.CompletionItemKind.Keyword,
+    "resource": lsp.CompletionItemKind.Reference,
 }
 
 

@@ -215,6 +215,17 @@ class WrittenDocument:
         placement.remove_typed(start, end)
         self._hold(placement)
 
+    def add_to_input(self, text: str) -> None:
+        """Adds a text behind what stands in the input. Raises InvalidRequest when the input's line is gone."""
+        parsed = self.parsed
+        if parsed.marker_line is None:
+            raise InvalidRequest("The line that begins the input was deleted. Close the document and open it again.")
+        end = len(self.text.rstrip("\n")) if parsed.message else parsed.input_start
+        placement = Placement(self.text, end)
+        placement.add(f"\n\n{text}" if parsed.message else text)
+        self._hold(placement)
+        self.release()
+
     def _hold(self, placement: Placement) -> None:
         self._placement, self._is_held = placement, True
         if not self.is_closed:  # a closed document never settles

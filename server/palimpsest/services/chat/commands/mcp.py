@@ -5,7 +5,7 @@ from __future__ import annotations
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.chat.commands.markdown import code, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
-from palimpsest.services.mcp.prompts import offered_prompts, written_out
+from palimpsest.services.mcp.prompts import offered_prompts
 from palimpsest.services.mcp.server import ServerState, ServerStatus
 from palimpsest.wording import counted
 
@@ -30,17 +30,6 @@ async def mcp(scope: Scope, argument: str) -> Reply:
         case ["restart", name]:
             return Reply(f"The server {plain(name)} is {(await servers.restart(name)).state.value}.")
     raise InvalidRequest(f"{argument[:60]!r} is not understood. {_USAGE}")
-
-
-async def prompt(scope: Scope, text: str) -> Reply | None:
-    """The prompt that a text names, as the draft of the user's next message; None when it names none."""
-    message = await written_out(scope.session.folder.mcp, text)
-    if message is None:
-        return None
-    if scope.open_conversation is not None:
-        await scope.conversations.set_draft(scope.open_conversation, message)
-    quoted = "\n".join(f"> {line}" for line in message.splitlines())
-    return Reply(f"The server words this message. Look at it, then send it:\n\n{quoted}", draft=message)
 
 
 def _code(fingerprint: str) -> str:

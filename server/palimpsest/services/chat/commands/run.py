@@ -12,22 +12,28 @@ from palimpsest.domain.command_names import CommandName
 from palimpsest.services.chat.commands import answers, context, conversation, costs, mcp, memory, sharing
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
-from palimpsest.services.chat.commands.table import COMMANDS, parse
+from palimpsest.services.chat.commands.table import COMMANDS, is_built_in, parse, typed_name
+from palimpsest.services.chat.commands.worded import as_draft, own_listed, worded_message
+from palimpsest.services.chat.own_commands import commands_of
 
 
 async def run_command(scope: Scope, text: str) -> Reply:
-    """A command, or the prompt of a server. Raises InvalidRequest for a text that `parse` refuses, and what the request
-    of that command raises."""
-    if (worded := await mcp.prompt(scope, text)) is not None:
-        return worded
-    typed = parse(text)
+    """A command, one of the user's own, or the prompt of a server. Raises InvalidRequest for a text that `parse`
+    refuses, and what the request of that command raises."""
+    if (worded := await worded_message(scope.session.folder, text)) is not None:
+        return await as_draft(scope, worded)
+    typed = parse(text, () if is_built_in(typed_name(text)[0]) else (await commands_of(scope.session.folder)).by_name)
     return await RUN[typed.command.name](scope, typed.argument)
 
 
-async def _help(_: Scope, __: str) -> Reply:
+async def _help(scope: Scope, __: str) -> Reply:
     rows = [(command.usage, command.help) for command in COMMANDS]
-    listed = table(("Command", "What it does"), rows)
-    return Reply(f"{listed}\n\nTo send a message that begins with a slash, type a blank before the slash.")
+    parts = [
+        table(("Command", "What it does"), rows),
+        await own_listed(scope.session.folder),
+        "To send a message that begins with a slash, type a blank before the slash.",
+    ]
+    return Reply("\n\n".join(part for part in parts if part))
 
 
 RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {

@@ -1,16 +1,16 @@
 """The table of slash commands, and the command that a text means.
 
-A text is a command when it is a slash and a word of letters, alone or with white space behind it. `/usr/bin`, and a
-slash behind a blank, are messages. A client may add commands of its own; the terminal does.
+A text is a command when it is a slash and a name, alone or with white space behind it. `/usr/bin`, and a slash behind a
+blank, are messages. A client may add commands of its own; the terminal does.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from palimpsest.domain.command_names import CommandName
+from palimpsest.domain.command_names import TYPED, CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.wording import completions, did_you_mean
 
@@ -82,7 +82,6 @@ COMMANDS: Final = (
 """In the order in which they are shown."""
 
 _BY_NAME: Final[dict[str, SlashCommand]] = {command.name.value: command for command in COMMANDS}
-_COMMAND: Final = re.compile(r"/([A-Za-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +93,29 @@ class Invocation:
     """Without white space around it; empty when there is none."""
 
 
-def parse(text: str) -> Invocation:
-    """The command that a text means.
+def typed_name(text: str) -> tuple[str, str]:
+    """The name in lower case, and the argument without white space around it. Raises InvalidRequest for a message."""
+    match = TYPED.fullmatch(text.rstrip())
+    if match is None:
+        raise InvalidRequest("This is not a command. A command is a slash and a word. /help lists the commands.")
+    return match[1].lower(), (match[2] or "").strip()
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a command of this name, in lower case, is Palimpsest's."""
+    return name in _BY_NAME
+
+
+def parse(text: str, own: Iterable[str] = ()) -> Invocation:
+    """The command of Palimpsest that a text means. `own`: the names of commands of the user's own.
 
     Raises InvalidRequest for a message, for an unknown command (with the nearest names), and for a missing or
     superfluous argument.
     """
-    match = _COMMAND.fullmatch(text.rstrip())
-    if match is None:
-        raise InvalidRequest("This is not a command. A command is a slash and a word. /help lists the commands.")
-    name, argument = match[1].lower(), (match[2] or "").strip()
+    name, argument = typed_name(text)
     command = _BY_NAME.get(name)
     if command is None:
-        raise InvalidRequest(f"There is no command /{name[:40]}. {did_you_mean(name, _BY_NAME)}")
+        raise InvalidRequest(f"There is no command /{name[:40]}. {did_you_mean(name, (*_BY_NAME, *own))}")
     if argument and not command.argument:
         raise InvalidRequest(f"/{name} takes no argument.")
     if command.needs_argument and not argument:

@@ -1,0 +1,81 @@
+"""What a message mentions behind `@`: each becomes an attachment of the message, in every editor.
+
+A file, some of its lines (`@src/app.py:10-20`) or a folder that cannot be attached stays plain text, because people
+write an `@` for much else. Whatever names its kind is meant, so there a failure is a problem of the message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
+from palimpsest.services.chat.resources import mentioned_resources
+from palimpsest.services.folder.session import OpenFolder
+from palimpsest.services.workspace.texts import WorkspaceTexts
+
+MAX_MENTIONS: Final = 20
+"""The most mentions of one message that are attached. Further ones stay plain text."""
+
+_MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_ENDS: Final = ".,;:!?)]}"
+_LINES: Final = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Mentioning:
+    """A message that is about to be sent from a folder."""
+
+    folder: OpenFolder
+    texts: WorkspaceTexts
+    """The folder's files, with what the editor holds unsaved."""
+    message: str
+    attached: Sequence[Snapshot] = ()
+    """What is attached already."""
+
+
+def mention_of(path: str, first: int | None = None, last: int | None = None) -> str:
+    """The text that mentions a file, or its lines `first` to `last`, counted from 1."""
+    lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
+    return f'@"{path}{lines}"' if re.search(r"\s", path) else f"@{path}{lines}"
+
+
+async def mentioned(of: Mentioning) -> list[Snapshot]:
+    """Snapshots of all that the message mentions, once each, without what is attached already."""
+    found: dict[str, Snapshot] = {}
+    for name in _names(of.message)[:MAX_MENTIONS]:
+        if (taken := await _take(of, name)) is not None:
+            found.setdefault(taken.label, taken)
+    known = {part.label for each in of.attached for part in each.parts}
+    kept = [each for label, each in found.items() if not _is_among(label, known)]
+    return kept + await mentioned_resources(of.folder.mcp, of.message)
+
+
+def _names(message: str) -> list[str]:
+    named = (quoted or plain.rstrip(_ENDS) for quoted, plain in _MENTION.findall(message))
+    return [name for name in dict.fromkeys(named) if name]
+
+
+def _is_among(label: str, known: set[str]) -> bool:
+    """Whether this, or lines of it, is attached."""
+    return label in known or any(each.startswith(f"{label}:") for each in known)
+
+
+async def _take(of: Mentioning, name: str) -> Snapshot | None:
+    """The snapshot of one mention; None for text that mentions nothing."""
+    for wanted in _files(name):
+        (taken,) = await take_snapshots(of.texts, [wanted])
+        if taken.problem is None:
+            return taken
+    return None
+
+
+def _files(name: str) -> list[FileAttachment]:
+    """The file that a mention may name, as written and with lines."""
+    wanted = [FileAttachment(name)]
+    if (lines := _LINES.fullmatch(name)) is not None:
+        first = int(lines[2])
+        wanted.append(FileAttachment(lines[1], first, int(lines[3] or first)))
+    return wanted
