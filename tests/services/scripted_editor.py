@@ -60,6 +60,9 @@ class ScriptedEditor:
             self.applied.append(change)
         return self.refusal
 
+    async def delete(self, path: str, text: str) -> str | None:
+        raise AssertionError("nothing here deletes files")
+
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         if self.is_gone:
             raise EditorGone

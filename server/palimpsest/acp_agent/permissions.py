@@ -78,6 +78,9 @@ class AskingClient:
     async def apply(self, change: Change) -> str | None:
         return "This client cannot apply edits."
 
+    async def delete(self, path: str, text: str) -> str | None:
+        return "This client cannot apply edits."
+
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         raise EditorGone
 

@@ -126,6 +126,7 @@ class Composer:
         folder = OpenFolder(
             root, store, FolderTrust(found.is_trusted), self.open_events, commands_folder(self.reader.user_file)
         )
+        await folder.changes.load()  # before facts are checked
         session = await self._session(found, folder)
         if store.refusal is None:
             folder.background.start(None, resume(session.purging))

@@ -18,6 +18,8 @@ from palimpsest.storage.sql import execute
 REFERRING: Final = (
     ("message_content", "digest"),
     ("step_content", "digest"),
+    ("file_change", "before"),
+    ("file_change", "after"),
 )
 """The columns that name contents."""
 

@@ -149,6 +149,22 @@ class ModelCall(_Base):
     nanodollars = IntegerField(null=True)
 
 
+class FileChange(_Base):
+    number = AutoField()
+    id = TextField(unique=True)
+    turn = TextField()
+    step = IntegerField(null=True)
+    path = TextField()
+    before = TextField(null=True)
+    after = TextField()
+    n_bytes = IntegerField()
+    n_added = IntegerField()
+    n_removed = IntegerField()
+    state = TextField()
+    asked_at = TextField()
+    settled_at = TextField(null=True)
+
+
 class Frame(_Base):
     digest = TextField(primary_key=True)
     content = TextField()

@@ -77,9 +77,27 @@ class FolderEditor:
         # Nothing awaits between this check and the request, and the version makes the editor check again.
         if held is not None and held != change.before:
             return "The file has changed in the editor meanwhile. Read it again."
-        if change.before is None and not self._can_create():
+        if change.before is None and not self._knows(lsp.ResourceOperationKind.Create):
             return "It cannot create files. Ask the user to create it; then propose the edit."
-        params = lsp.ApplyWorkspaceEditParams(self._edit(change, document), label="Palimpsest")
+        return await self._apply(self._edit(change, document))
+
+    async def delete(self, path: str, text: str) -> str | None:
+        document = self._documents().get(path)
+        if document is not None and document.source != text:
+            return "The file has changed in the editor meanwhile."
+        if not self._knows(lsp.ResourceOperationKind.Delete):
+            return "It cannot delete files. Delete the file yourself."
+        uri = self._uri(path) if document is None else document.uri
+        changes: list[lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile] = []
+        if document is not None:  # changes nothing, but the editor compares the version
+            nowhere = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+            identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, document.version)
+            changes.append(lsp.TextDocumentEdit(identifier, [lsp.TextEdit(nowhere, "")]))
+        changes.append(lsp.DeleteFile(uri, options=lsp.DeleteFileOptions(ignore_if_not_exists=True)))
+        return await self._apply(lsp.WorkspaceEdit(document_changes=changes))
+
+    async def _apply(self, edit: lsp.WorkspaceEdit) -> str | None:
+        params = lsp.ApplyWorkspaceEditParams(edit, label="Palimpsest")
         try:
             result: lsp.ApplyWorkspaceEditResult = await self._ask(lsp.WORKSPACE_APPLY_EDIT, params)
         except JsonRpcException as error:
@@ -96,6 +114,8 @@ class FolderEditor:
 
         def position(offset: int) -> lsp.Position:
             line = bisect_right(starts, offset) - 1
+            if line == len(lines) > 0 and not lines[-1].endswith(("\n", "\r")):
+                line -= 1  # the end of a last line that has no end of its own
             return codec.position_to_client_units(lines, lsp.Position(line, offset - starts[line]))
 
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, None if document is None else document.version)
@@ -108,10 +128,10 @@ class FolderEditor:
             return lsp.WorkspaceEdit(document_changes=[lsp.CreateFile(uri, options=options), changed])
         return lsp.WorkspaceEdit(document_changes=[changed])
 
-    def _can_create(self) -> bool:
+    def _knows(self, operation: lsp.ResourceOperationKind) -> bool:
         workspace = self._server.client_capabilities.workspace
         known = workspace and workspace.workspace_edit and workspace.workspace_edit.resource_operations
-        return lsp.ResourceOperationKind.Create in (known or ())
+        return operation in (known or ())
 
     def _documents(self) -> dict[str, TextDocument]:
         """The open documents below the folder, by path."""

@@ -2,7 +2,9 @@
 
 The user agreed to the change, so it makes no fact stale: the place of the fact follows the edit when the file is saved.
 A fact that says what the edit removed is stale all the same. Until the file is saved the disk holds the older text, and
-facts that are learned from the edit rest on the text that the editor was given.
+facts that are learned from the edit rest on the text that the editor was given. An edit that the user takes back is
+followed too, but a fact that says what it did is stale from then on. The store keeps the edits, so all this also holds
+after a restart.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from palimpsest.domain.language.words import all_pieces
 from palimpsest.services.facts.checks import News, PlaceNow, SourceFile, anchor_of, read_source
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts.sources import Link
+from palimpsest.storage.file_changes import ChangeState, StoredChange
 
 _MOST_OF_FILE: Final = 20
-_MOST_CHARS: Final = 16 * 1024 * 1024
+MOST_CHARS: Final = 16 * 1024 * 1024
 """Characters of all texts together; the oldest files go first."""
 
 
@@ -35,6 +38,8 @@ class AcceptedEdit:
     before: str | None
     """The whole text before; None: there was no such file."""
     after: str
+    takes_back: bool = False
+    """Whether it takes an accepted edit back."""
     is_saved: bool = False
     """Whether the disk was seen with another text than `before`."""
 
@@ -50,13 +55,20 @@ class AcceptedEdits:
     def __init__(self) -> None:
         self._of: OrderedDict[str, tuple[AcceptedEdit, ...]] = OrderedDict()
 
-    def add(self, path: str, before: str | None, after: str) -> AcceptedEdit:
+    def add(self, path: str, before: str | None, after: str, *, takes_back: bool = False) -> AcceptedEdit:
         """Called before the editor applies the edit, because the file may be saved before the editor answers."""
-        edit = AcceptedEdit(before, after)
+        edit = AcceptedEdit(before, after, takes_back)
         self._of[path] = (*self._of.pop(path, ()), edit)[-_MOST_OF_FILE:]
-        while len(self._of) > 1 and sum(each.n_chars for edits in self._of.values() for each in edits) > _MOST_CHARS:
+        while len(self._of) > 1 and sum(each.n_chars for edits in self._of.values() for each in edits) > MOST_CHARS:
             self._of.popitem(last=False)
         return edit
+
+    def add_stored(self, found: Iterable[tuple[StoredChange, str | None, str]]) -> None:
+        """Called when the folder is opened, with the edits that earlier servers stored (`file_changes.newest`)."""
+        for change, before, after in found:
+            self.add(change.path, before, after)
+            if change.state is ChangeState.TAKEN_BACK and before is not None:
+                self.add(change.path, after, before, takes_back=True)
 
     def remove(self, path: str, edit: AcceptedEdit) -> None:
         """Called when the editor did not apply the edit."""
@@ -140,7 +152,7 @@ def _verdict(path: str, lines: FileLines, anchor: Anchor, text: str) -> Verdict:
 def _still_says(fact: StoredFact, edit: AcceptedEdit, before: Span | None, after: Span | None) -> bool:
     """Whether the edit kept every word and number of the fact that was in its place. A code state stays true when the
     code changes again."""
-    if fact.fact.fact_type is FactType.CODE_STATE:
+    if fact.fact.fact_type is FactType.CODE_STATE and not edit.takes_back:
         return True
     words = set(all_pieces(fact.fact.content)) - STOP
     stood = words & _words(edit.before or "", before)

@@ -26,9 +26,12 @@ from palimpsest.services.folder.other_servers import Following
 from palimpsest.services.leases import Leases
 from palimpsest.services.mcp.servers import McpServers
 from palimpsest.services.models.editor_models import EditorId
+from palimpsest.services.tools.current_files import CurrentFiles
 from palimpsest.services.tools.editors import Editors
+from palimpsest.services.tools.taking_back import FileChanges
 from palimpsest.services.turns.engine import TurnEngine
 from palimpsest.services.turns.running import RunningTurn
+from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import Store
 
@@ -70,7 +73,12 @@ class OpenFolder:
     facts: FolderFacts = field(init=False)
     """The facts. The code that opens the folder sets the librarian and starts them."""
 
+    changes: FileChanges = field(init=False)
+    """The edits of files that the user accepted."""
+
     def __post_init__(self) -> None:
+        current = CurrentFiles(WorkspaceFiles(self.root), self.editors)
+        self.changes = FileChanges(self.store, current, self.edits, self.listeners)
         self.mcp = McpServers(self.root, self.store, self.trust, lambda: self.listeners.tell(McpChanged()))
         self.leases = Leases(self.store, self.background)
         self.following = Following(self.store, self.running, self.changed, lambda: bool(self.editors.attached()))

@@ -1,7 +1,8 @@
 """`propose_edit`: changes to one file, shown to the user as a diff and applied by their editor.
 
 Palimpsest never writes the file itself: an editor may hold it, and keeps the history of undo. The text to replace must
-occur exactly once in the file, and the file must be unchanged when the user approves.
+occur exactly once in the file, and the file must be unchanged when the user approves. Each edit is stored, with the
+texts before and after, before the editor is asked to apply it (`storage/file_changes`), so that it can be taken back.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from itertools import pairwise
 from typing import Any, Final
 
 from palimpsest.domain.approvals import PROPOSE_EDIT, edit_request
-from palimpsest.domain.deny_list import holds_private_key
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.machine import machine, utc_now
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.arguments import read_object
+from palimpsest.services.tools.current_files import CurrentFiles
 from palimpsest.services.tools.editors import AttachedEditor, Change, EditorGone, Editors, Replacement
 from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
-from palimpsest.services.workspace.encoding import decode
-from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
+from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.storage import file_changes
+from palimpsest.storage.file_changes import ChangeState, NewChange
 
 MAX_EDITS: Final = 100
-MAX_TEXT_BYTES: Final = 2 * 1024 * 1024
-"""The largest file that is edited, in bytes. A larger one is not a source that people read."""
 
 _SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -91,60 +92,57 @@ class EditTool:
         return [Tool(ToolSchema(PROPOSE_EDIT, description, _SCHEMA), run, is_read_only=False)]
 
     async def _run(self, scope: TurnScope, text: str) -> ToolOutput:
-        asked = _read(read_object(text))
-        path, before = await self._text(asked.path)
-        self._editor(path)  # before the user is asked in vain
+        asked, current = _read(read_object(text)), CurrentFiles(self.files, self.editors)
+        path, before = await current.text(asked.path)
+        self._editor(current, path)  # before the user is asked in vain
         change = Change(path, before, tuple(_replacements(asked, path, before)))
-        after = _apply(before or "", change.replacements)
+        after = apply(before or "", change.replacements)
         if after == before:
             raise InvalidRequest("These edits change nothing. Say what is to be different.")
         diff = await asyncio.to_thread(unified_diff, path, before, after)
-
-        async def look_again() -> None:
-            if await self._text(asked.path) != (path, before):
-                raise InvalidRequest(_STALE)
-
-        await self.approvals.require(scope, edit_request(path, diff), look_again)
-        editor, accepted = self._editor(path), self.edits.add(path, before, after)
+        added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
+        new = NewChange(machine.new_id(), scope.turn_id, path, before, after, added, removed)
+        editor = await self._agreed(scope, new, diff, current)
+        accepted, store = self.edits.add(path, before, after), self.approvals.store
         try:
             problem = await editor.apply(change)
-            if problem is not None:
-                self.edits.remove(path, accepted)
         except EditorGone:
             problem = "It went away, and it is unknown whether it applied them: read the file before you go on."
+        else:
+            if problem is None:
+                await store.run(file_changes.settle, [new.id], ChangeState.APPLIED, utc_now())
+            else:
+                self.edits.remove(path, accepted)
+                await store.run(file_changes.drop, new.id)
         if problem is not None:
             raise InvalidRequest(f"The user agreed, but the editor did not apply the edits. {problem}")
         return ToolOutput(f"Applied in the editor: {path}. The file on disk is as it was until the user saves it.")
 
-    def _editor(self, path: str) -> AttachedEditor:
-        """The editor that applies the edit: the one that holds the file, or else the first one that can."""
-        holding = next((editor for editor in self.editors.attached() if path in editor.texts()), None)
-        if holding is not None and not holding.can_apply:
+    def _editor(self, current: CurrentFiles, path: str) -> AttachedEditor:
+        """The editor that applies the edit. Raises InvalidRequest when there is none."""
+        chosen = current.editor(path)
+        if chosen is None and current.holder(path) is not None:
             raise InvalidRequest(f"{path!r} is open in an editor that cannot apply edits. Show the user the change.")
-        chosen = holding or next((editor for editor in self.editors.attached() if editor.can_apply), None)
         if chosen is None:
             raise InvalidRequest("No editor is connected that can apply edits. Show the user the change instead.")
         return chosen
 
-    async def _text(self, path: str) -> tuple[str, str | None]:
-        """The path below the folder, with links resolved, and the current text; None when there is no such file."""
-        place = await asyncio.to_thread(self.files.locate, path)
-        held = self.editors.texts().get(place.path)
-        if place.kind is PlaceKind.MISSING:
-            return place.path, held
-        data = await asyncio.to_thread(
-            self.files.read, place
-        )  # also when an editor holds the file: tools may not be allowed to read it
-        if holds_private_key(data) or (held is not None and holds_private_key(held.encode(errors="replace"))):
-            raise InvalidRequest(f"{place.path!r} holds a private key. It is never changed.")
-        if len(data) > MAX_TEXT_BYTES or (held is not None and len(held) > MAX_TEXT_BYTES):
-            raise InvalidRequest(f"{place.path!r} is too large to be edited. Show the user the change instead.")
-        if held is not None:
-            return place.path, held
-        stored = decode(data)
-        if stored is None or stored.encoding != "UTF-8":
-            raise InvalidRequest(f"{place.path!r} is not UTF-8 text. Ask the user to open it in the editor first.")
-        return place.path, stored.text
+    async def _agreed(self, scope: TurnScope, new: NewChange, diff: str, current: CurrentFiles) -> AttachedEditor:
+        """The editor that is to apply the edit, once the user has agreed and the edit is stored. Raises InvalidRequest,
+        and then it is not stored."""
+        store = self.approvals.store
+
+        async def look_again() -> None:
+            await store.run(file_changes.begin, new, utc_now())
+            if await current.text(new.path) != (new.path, new.before):
+                raise InvalidRequest(_STALE)
+
+        try:
+            await self.approvals.require(scope, edit_request(new.path, diff), look_again)
+            return self._editor(current, new.path)
+        except BaseException:  # the writer does one after the other, so this also removes what is still on its way
+            await store.run(file_changes.drop, new.id)
+            raise
 
 
 def _read(written: Mapping[str, object]) -> _Asked:
@@ -210,7 +208,8 @@ def _with_crlf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def _apply(text: str, replacements: Sequence[Replacement]) -> str:
+def apply(text: str, replacements: Sequence[Replacement]) -> str:
+    """The text with the replacements in it."""
     pieces: list[str] = []
     end = 0
     for each in replacements:

@@ -68,6 +68,10 @@ class AttachedEditor(Protocol):
         open document whose text is no longer `before` is left unchanged. Raises EditorGone."""
         ...
 
+    async def delete(self, path: str, text: str) -> str | None:
+        """Remove a file. Returns and raises like `apply`. An open document whose text is not `text` stays."""
+        ...
+
     async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Raises EditorGone."""
         ...

@@ -22,6 +22,7 @@ from palimpsest.domain.conversation.titles import fork_title, title_of, unforked
 from palimpsest.domain.errors import ConversationBusy, InvalidRequest, StoreError
 from palimpsest.domain.facts.fact import FactId
 from palimpsest.domain.messages import Content, ConversationId, MessageId, Role
+from palimpsest.storage import file_changes
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, pending_work
 from palimpsest.storage.directory import DATABASE_NAME
@@ -130,6 +131,7 @@ def purge(
         facts.hold_again(ConversationId(owner), first, after)
     facts.remove(_facts_of(scope.stretches))
     forgotten_facts.drop_of(scope.stretches)
+    file_changes.drop_of(scope.stretches)
     for each, (first, after) in scope.touched.items():
         _purge_draft(each, first, after, now)
         _purge_derived(each, first, after, now)

@@ -263,7 +263,7 @@ STRAYS: Final = {
         "system prompts with their tools belong to no request",
         "SELECT count(*) FROM frame WHERE digest NOT IN (SELECT frame FROM sent_request)",
     ),
-    "unused contents": ("contents belong to no message", f"SELECT count(*) {contents.UNUSED}"),
+    "unused contents": ("contents belong to no message and to no edit", f"SELECT count(*) {contents.UNUSED}"),
 }
 """Rows that may be left over, by check: their description, and a query for their number."""
 
