@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from palimpsest.domain.messages import (
     canonical_json,
 )
 from palimpsest.domain.models.provider import (
+    Counted,
     Finished,
     LiveModel,
     StopReason,
@@ -248,6 +250,8 @@ class MessagesDecoder:
         match event.get("type"):
             case "message_start":
                 self._count(event["message"].get("usage"))
+                sent = replace(self._counted(), output_tokens=0)
+                return (Counted(sent),) if sent.prompt_tokens else ()
             case "content_block_start":
                 return self._begin(index(event["index"]), event["content_block"])
             case "content_block_delta":
@@ -267,19 +271,21 @@ class MessagesDecoder:
         if not self.is_done:
             return None
         reason = _STOP_REASONS.get(self._stop_reason, StopReason.END)
-        usage = TokenUsage(
-            input_tokens=self._usage.get("input_tokens", 0),
-            cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
-            cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
-            output_tokens=self._usage.get("output_tokens", 0),
-        )
         for at, each in self._thinking.items():
             if "thinking" in each["block"] or len(self._thoughts[at]) > 1:
                 each["block"]["thinking"] = "".join(self._thoughts[at])
         opaque = (
             OpaquePart(self._provider, self._model, canonical_json(each)) for _, each in sorted(self._thinking.items())
         )
-        return Finished(reason, usage, tuple(opaque))
+        return Finished(reason, self._counted(), tuple(opaque))
+
+    def _counted(self) -> TokenUsage:
+        return TokenUsage(
+            input_tokens=self._usage.get("input_tokens", 0),
+            cache_read_tokens=self._usage.get("cache_read_input_tokens", 0),
+            cache_write_tokens=self._usage.get("cache_creation_input_tokens", 0),
+            output_tokens=self._usage.get("output_tokens", 0),
+        )
 
     def _count(self, usage: object) -> None:
         """Later numbers replace earlier ones, because they are running totals. A value that is no count replaces

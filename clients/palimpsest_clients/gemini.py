@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, OpaquePart, Role, TextPart, ToolCallPart, ToolResultPart, canonical_json
 from palimpsest.domain.models.provider import (
+    Counted,
     Finished,
     LiveModel,
     StopReason,
@@ -248,6 +250,8 @@ class GenerateDecoder:
         self._signed: list[OpaquePart] = []
         self._call_ids: list[str] = []
         self._usage: dict[str, int] = {}
+        self._sent = TokenUsage()
+        """What was counted of the request, as it was told last."""
         self._finish_reason: str | None = None
         self._is_blocked = False
         self.is_done = False
@@ -255,8 +259,12 @@ class GenerateDecoder:
     def feed(self, event: Mapping[str, Any]) -> Sequence[StreamEvent]:
         # Later numbers replace earlier ones, because they are running totals.
         self._usage.update({name: n for name, n in counts(event.get("usageMetadata")).items() if n})
+        sent = replace(_usage(self._usage), output_tokens=0)
         self._is_blocked = self._is_blocked or bool((event.get("promptFeedback") or {}).get("blockReason"))
         items: list[StreamEvent] = []
+        if sent != self._sent:
+            self._sent = sent
+            items.append(Counted(sent))
         for candidate in (event.get("candidates") or ())[:1]:
             for part in (candidate.get("content") or {}).get("parts") or ():
                 items += self._part(part)

@@ -23,7 +23,7 @@ from httpx_sse import EventSource
 
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
-from palimpsest.domain.models.provider import Finished, Pause, StreamEvent
+from palimpsest.domain.models.provider import Counted, Finished, Pause, StreamEvent
 from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
@@ -173,8 +173,12 @@ class ModelService:
                 await pauses.wait()
             with attempt:
                 events = self._attempt(path, payload, model, new_decoder())
-                first = await anext(events)
+                counted, first = None, await anext(events)
+                while isinstance(first, Counted):  # no part of an answer: what fails behind it is tried again
+                    counted, first = first, await anext(events)
         async with aclosing(events):
+            if counted is not None:
+                yield counted
             yield first
             async for event in events:
                 yield event

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from palimpsest.domain.messages import (
     ToolResultPart,
     tool_result,
 )
-from palimpsest.domain.models.provider import Provider, StopReason, TokenUsage
+from palimpsest.domain.models.provider import Counted, Provider, StopReason, TokenUsage
 from palimpsest_clients.anthropic import AnthropicClient, request_body
 
 
@@ -287,6 +288,26 @@ async def test_an_answer_that_breaks_off_keeps_what_came_and_is_not_asked_again(
     assert answer.error is not None
     assert answer.error.kind is (ErrorKind.NETWORK if then == "drop" else ErrorKind.OVERLOADED)
     assert len(fake.requests) == 1
+
+
+async def test_what_was_counted_of_the_request_is_known_when_the_answer_breaks_off(
+    client: AnthropicClient, fake: FakeProvider
+) -> None:
+    fake.script.append(Fault(then="drop", after=5))
+    broken, whole = await collect(client.stream(context())), await collect(client.stream(context()))
+    counted = [event for event in broken.events if isinstance(event, Counted)]
+    assert counted == [Counted(replace(whole.finished.usage, output_tokens=0))]
+    assert broken.events[0] == counted[0]
+
+
+async def test_a_count_is_no_part_of_an_answer_so_what_fails_behind_it_is_tried_again(
+    client: AnthropicClient, fake: FakeProvider
+) -> None:
+    fake.script.append(Fault(then="error", after=1))
+    answer = await collect(client.stream(context()))
+    assert answer.error is None
+    assert len(fake.requests) == 2
+    assert len([event for event in answer.events if isinstance(event, Counted)]) == 1
 
 
 async def test_a_stream_without_its_last_event_is_broken_off(client: AnthropicClient, fake: FakeProvider) -> None:

@@ -31,7 +31,7 @@ from palimpsest.domain.messages import (
     tool_result,
 )
 from palimpsest.domain.models.limits import ModelLimits
-from palimpsest.domain.models.provider import LiveModel, LiveProvider, StopReason, TokenUsage
+from palimpsest.domain.models.provider import Counted, LiveModel, LiveProvider, StopReason, TokenUsage
 from palimpsest.domain.tools import ToolSchema
 from palimpsest_clients.fake.service import Sent, as_json, cut
 from palimpsest_clients.gemini import GeminiClient, request_body
@@ -116,6 +116,17 @@ async def test_everything_said_arrives_wherever_the_bytes_are_cut(client: Gemini
         assert answer == expected, chunks[0][-20:]
     assert expected is not None
     assert (expected.text, expected.calls) == ("é\u2028", {"c1": ("a", '{"b":"🎉"}')})
+
+
+async def test_what_was_counted_of_the_request_is_told_once_however_often_it_comes(
+    client: GeminiClient, gemini: FakeGemini
+) -> None:
+    counted = {"promptTokenCount": 9, "cachedContentTokenCount": 2}
+    chunks = [{"candidates": [{"content": {"parts": [{"text": each}]}}], "usageMetadata": counted} for each in "ab"]
+    gemini.script.append(Sent((b"".join(map(event, chunks)),), "text/event-stream"))
+    answer = await ask(client)
+    assert answer.error is not None
+    assert [each for each in answer.events if isinstance(each, Counted)] == [Counted(TokenUsage(7, 2))]
 
 
 async def test_thoughts_count_as_output_and_cached_tokens_not_as_input(client: GeminiClient) -> None:

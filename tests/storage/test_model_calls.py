@@ -10,7 +10,7 @@ from tests.storage.test_store import COUNTS, NOW, C, T, admit, begin_and_say, st
 
 from palimpsest.domain.messages import TurnId
 from palimpsest.domain.models.provider import TokenUsage
-from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, done_event
+from palimpsest.domain.turns.journal import Ending, EventType, JournalEvent, counted_event, done_event
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.storage import model_calls
 from palimpsest.storage.directory import DATABASE_NAME
@@ -59,6 +59,18 @@ async def test_half_an_answer_is_estimated_and_a_refusal_costs_nothing(store: St
     assert (spent.n_calls, spent.n_estimated) == (1, 1)
     assert spent.usage.output_tokens == 5, "a token for each four bytes"
     assert spent.usage.input_tokens == 10
+
+
+async def test_an_answer_that_breaks_off_keeps_what_its_service_counted_of_the_request(store: Store) -> None:
+    admission = await admit(store)
+    step = await begin_and_say(store, admission, "half")
+    assert admission.lease is not None
+    counts = [counted_event(TokenUsage(9, 1, 1)), counted_event(TokenUsage(50, 7, 3))]
+    await store.run(stream_journal.append, admission.lease, T, step, counts, NOW)
+    end = StepEnd(Ending.CANCELLED, None, None, TurnEnd(TurnState.CANCELLED))
+    await store.run(turns.commit_step, admission.lease, T, step, StepMessages([], COUNTS, {}, 0), end, NOW)
+    (spent,) = await store.read(model_calls.of_conversation, C)
+    assert (spent.n_estimated, spent.usage) == (1, TokenUsage(50, 7, 3, 1)), "the answer is estimated"
 
 
 async def test_costs_are_added_up_by_purpose_and_model_from_a_day_on_also_by_others(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from palimpsest.domain.messages import ConversationId, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
-from palimpsest.domain.turns.journal import EventType
+from palimpsest.domain.turns.journal import EventType, counted_of
 from palimpsest.storage.sql import execute
 
 ANSWER: Final = "answer"
@@ -68,8 +68,8 @@ def record(call: ModelCall, conversation_id: ConversationId | None, now: str) ->
 
 def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | None, now: str) -> None:
     """Stores the call of a step that ends, before its journal is pruned. Without a usage it is estimated: the request
-    as it was estimated, and what the model said, a token for each four bytes. A call that brought nothing was refused,
-    and costs nothing."""
+    as the service counted it or else as it was estimated, and what the model said, a token for each four bytes. A call
+    that brought nothing was refused, and costs nothing."""
     place = "FROM step JOIN turn ON turn.id = step.turn WHERE step.id = ? AND step.provider <> ?"
     if usage is not None and usage.prompt_tokens + usage.output_tokens:
         execute(
@@ -80,15 +80,22 @@ def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | No
             *(nanodollars, step_id, _OFFLINE),
         )
         return
+    counted = execute(
+        "SELECT content FROM stream_journal WHERE step = ? AND event_type = ? ORDER BY seq DESC LIMIT 1",
+        *(step_id, EventType.COUNTED.value),
+    ).fetchone()
+    sent = TokenUsage() if counted is None else counted_of(counted[0])
     execute(
         f"""INSERT OR IGNORE INTO model_call ({_COLUMNS})
-        SELECT ?, turn.conversation, step.id, ?, step.provider, step.model, step.estimated_tokens, 0, 0,
+        SELECT ?, turn.conversation, step.id, ?, step.provider, step.model, COALESCE(?, step.estimated_tokens), ?, ?,
             (SELECT (SUM(LENGTH(CAST(content AS BLOB))) + ?) / ? FROM stream_journal
             WHERE stream_journal.step = step.id AND event_type IN ({_SAID})), 1, NULL
         {place} AND EXISTS (
             SELECT 1 FROM stream_journal WHERE stream_journal.step = step.id AND event_type IN ({_SAID})
         )""",
-        *(now, ANSWER, _BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE),
+        *(now, ANSWER, sent.input_tokens if sent.prompt_tokens else None),
+        *(sent.cache_read_tokens, sent.cache_write_tokens),
+        *(_BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE),
     )
 
 

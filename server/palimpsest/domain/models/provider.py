@@ -88,6 +88,14 @@ class ToolArguments:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What the service counted of the request, told before the answer is complete."""
+
+    usage: TokenUsage
+    """Without tokens of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     stop_reason: StopReason
     usage: TokenUsage
@@ -95,7 +103,7 @@ class Finished:
     """Parts that must be sent back verbatim with this message."""
 
 
-StreamEvent = Pause | TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
+StreamEvent = Pause | Counted | TextDelta | ThinkingDelta | ToolCallStart | ToolArguments | Finished
 
 
 class Provider(Protocol):

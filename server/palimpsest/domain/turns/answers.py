@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import OpaquePart, clean_text
 from palimpsest.domain.models.provider import (
+    Counted,
     Finished,
     Pause,
     StreamEvent,
@@ -77,9 +78,10 @@ class IncomingAnswer:
                 if self._n_calls > MAX_CALLS:
                     raise _refused(f"The model called more than {MAX_CALLS} tools in one answer")
                 return ToolCallStart(_call_id(event.call_id), tool_name(_string(event.name)))
+            case Counted():
+                return Counted(_counts(event.usage))
             case Finished():
-                usage = TokenUsage(*(token_count(getattr(event.usage, each.name)) for each in fields(TokenUsage)))
-                return replace(event, usage=usage, opaque=tuple(map(self._opaque, event.opaque)))
+                return replace(event, usage=_counts(event.usage), opaque=tuple(map(self._opaque, event.opaque)))
 
     def _text(self, event: _T) -> _T:
         text, notes = clean_text(_string(event.text))
@@ -94,6 +96,10 @@ class IncomingAnswer:
         self._n_characters += n_characters
         if self._n_characters > MAX_ANSWER_CHARACTERS:
             raise _refused(f"The answer has more than {MAX_ANSWER_CHARACTERS:,} characters")
+
+
+def _counts(usage: TokenUsage) -> TokenUsage:
+    return TokenUsage(*(token_count(getattr(usage, each.name)) for each in fields(TokenUsage)))
 
 
 def _call_id(given: object) -> str:

@@ -32,6 +32,7 @@ class EventType(StrEnum):
     """The types of events of the stream and of tools."""
 
     PAUSE = "pause"
+    COUNTED = "counted"
     TEXT = "text_delta"
     THINKING = "thinking_delta"
     TOOL_CALL = "tool_call"
@@ -49,8 +50,8 @@ class JournalEvent:
 
     type: EventType
     text: str = ""
-    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `pause`, `opaque` and
-    `done`."""
+    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `pause`, `counted`,
+    `opaque` and `done`."""
     call_id: str | None = None
     name: str | None = None
     is_error: bool = False
@@ -104,6 +105,11 @@ again, and a tool that changes something asks the user first."""
 NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
 
 
+def counted_event(usage: TokenUsage) -> JournalEvent:
+    """The event of what the service counted of the request, in case its answer breaks off."""
+    return JournalEvent(EventType.COUNTED, canonical_json(astuple(usage)))
+
+
 def done_event(usage: TokenUsage | None) -> JournalEvent:
     """The event at the end of an answer, with what its service counted, which a dead server would take along."""
     counts = () if usage is None else astuple(usage)
@@ -114,6 +120,11 @@ def usage_of(events: Iterable[JournalEvent]) -> TokenUsage | None:
     """What the service counted, as far as the journal has it."""
     done = next((event for event in events if event.type is EventType.DONE and event.text), None)
     return None if done is None else TokenUsage(*json.loads(done.text))
+
+
+def counted_of(text: str) -> TokenUsage:
+    """The count in a `counted` event."""
+    return TokenUsage(*json.loads(text))
 
 
 def is_done(events: Iterable[JournalEvent]) -> bool:
@@ -193,7 +204,7 @@ def _with_distinct_calls(events: Sequence[JournalEvent]) -> list[JournalEvent]:
 
 def has_answer(events: Iterable[JournalEvent]) -> bool:
     """Whether anything of an answer came."""
-    return any(event.type is not EventType.PAUSE for event in events)
+    return any(event.type not in (EventType.PAUSE, EventType.COUNTED) for event in events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from palimpsest.domain.context.apportionment import apportion
@@ -15,7 +15,7 @@ from palimpsest.domain.context.tokens import CountText, count_content
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.domain.models.prices import Price
-from palimpsest.domain.models.provider import Finished, Provider, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.models.provider import Counted, Finished, Provider, StopReason, TextDelta, TokenUsage
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizers
@@ -81,12 +81,14 @@ class HelpingModel:
         """
         context = await asyncio.to_thread(self._prepare, instructions, request, topic)
         await check()
-        text, finished, has_begun = "", None, False
+        text, sent, finished, has_begun = "", TokenUsage(), None, False
         try:
             async with aclosing(self.provider.stream(context)) as events:
                 async for event in events:
                     has_begun = True
                     match event:
+                        case Counted():
+                            sent = event.usage
                         case TextDelta():
                             text += event.text
                             if len(text) > MAX_CHARS:
@@ -95,15 +97,18 @@ class HelpingModel:
                             finished = event
         finally:
             if has_begun:  # also when it was cancelled or broke: the service charges for what it did
-                await self.keep(self._call(topic, context, text, finished), about)
+                await self.keep(self._call(topic, context, text, sent, finished), about)
         text = clean_text(text)[0].strip()
         return Reply(text, None) if finished is None else Reply(text, finished.stop_reason, finished.usage)
 
-    def _call(self, topic: str, context: PreparedContext, text: str, finished: Finished | None) -> ModelCall:
+    def _call(
+        self, topic: str, context: PreparedContext, text: str, sent: TokenUsage, finished: Finished | None
+    ) -> ModelCall:
         usage = TokenUsage() if finished is None else finished.usage
         is_counted = bool(usage.prompt_tokens + usage.output_tokens)
         if not is_counted:
-            usage = TokenUsage(context.estimated_tokens, output_tokens=self.count(text))
+            known = sent if sent.prompt_tokens else TokenUsage(context.estimated_tokens)
+            usage = replace(known, output_tokens=self.count(text))
         cost = self.price.of(usage) if self.price is not None else None
         return ModelCall(topic, self.provider.name, self.model.name, usage, not is_counted, cost)
 

@@ -28,6 +28,7 @@ from palimpsest.domain.errors import (
 )
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.models.provider import (
+    Counted,
     Finished,
     Pause,
     Provider,
@@ -46,6 +47,7 @@ from palimpsest.domain.turns.journal import (
     EventType,
     JournalEvent,
     ToldPause,
+    counted_event,
     done_event,
     has_answer,
     opaque_event,
@@ -329,6 +331,8 @@ async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None], turn: 
                     told = ToldPause(event.reason, round(1000 * event.seconds), event.n_failed)
                     await step.journal.append(told.to_event())
                     await step.journal.drain()
+                case Counted():
+                    await step.journal.append(counted_event(event.usage))
                 case TextDelta():
                     await step.journal.append(JournalEvent(EventType.TEXT, event.text))
                 case ThinkingDelta():
