@@ -24,6 +24,7 @@ from palimpsest.mcp_client.lines import MAX_LINE_BYTES
 from palimpsest.services.mcp import server as life
 from palimpsest.services.mcp.connection import McpFailure
 from palimpsest.services.mcp.server import McpServer, ServerState
+from palimpsest.services.tools.toolbox import unheard
 
 MIB = 1024 * 1024
 
@@ -157,7 +158,7 @@ async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path, mon
     assert server.status.state is ServerState.READY, server.status.sentence
     die = next(each for each in server.status.offer.tools if each.name == "die")
     with pytest.raises(McpFailure, match=r"exit status 3|connection was lost"):
-        await server.call(die, {"status": 3})
+        await server.call(die, {"status": 3}, unheard)
     await until(lambda: len(noted(tmp_path, "pids")) == 2 and server.status.state is ServerState.READY)
     assert any('It ended with exit status 3. It said: "it hurts". It is started again' in each for each in said)
     await server.stop()

@@ -319,6 +319,19 @@ class Server:
         self.delta(token, type="text", text="Found it.")
         self.end_turn(request, conversation, stop="output_limit")
 
+    def scene_tests(self, request: Json, params: Json, conversation: str) -> None:
+        """A program that writes runs until it is cancelled."""
+        token = params["partialResultToken"]
+        self.delta(token, type="toolCall", callId="a", name="run_command")
+        self.delta(token, type="toolArguments", callId="a", text='{"command": ["pytest", "-q"]}')
+        self.delta(token, type="done")
+        self.delta(token, type="toolStart", callId="a", name="run_command")
+        for written in ("collected 3\n\n\x1b[2Jtwo of th", "ree passed"):
+            self.delta(token, type="toolOutput", callId="a", name="run_command", text=written)
+        cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")
+        self.reply(cancel, {"status": "cancelled"})
+        self.end_turn(request, conversation, "cancelled")
+
     def scene_hostile(self, request: Json, params: Json, conversation: str) -> None:
         text = "\x1b]0;owned\x07\x1b[2Jred\u202etxt\x9b31m\ttab\r\nline \ud800"
         self.delta(params["partialResultToken"], type="text", text=text)

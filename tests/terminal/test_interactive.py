@@ -253,6 +253,17 @@ def test_thinking_and_each_tool_call_stand_in_the_order_they_came(chats: Chats) 
     ]
 
 
+def test_the_newest_line_of_a_running_program_is_in_sight(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("tests" + ENTER)
+        terminal.until("Running pytest -q: \\x1b[2Jtwo of three passed")
+        terminal.type(CTRL_C)
+        terminal.expect("The answer was cancelled.")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_of_a_summary_one_line_is_left(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()

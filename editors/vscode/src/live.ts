@@ -2,6 +2,9 @@
 import type { Live, LivePart } from "./messages";
 import type { TurnDelta } from "./protocol.gen";
 
+/** The newest characters of what a running tool writes that are shown. */
+const OUTPUT = 20_000;
+
 /** The turn with one more delta; the same object for one it has seen already. */
 export function applyDelta(live: Live, delta: TurnDelta): Live {
     if (delta.seq <= live.seq) {
@@ -40,6 +43,8 @@ function applyToParts(parts: LivePart[], delta: TurnDelta): LivePart[] {
             return changeTool(parts, delta, (tool) => ({ ...tool, arguments: tool.arguments + text }));
         case "toolStart":
             return changeTool(parts, delta, (tool) => ({ ...tool, isRunning: true }));
+        case "toolOutput":
+            return changeTool(parts, delta, (tool) => ({ ...tool, output: ((tool.output ?? "") + text).slice(-OUTPUT) }));
         case "toolResult":
             return changeTool(parts, delta, (tool) => ({ ...tool, result: text, isRunning: false, ...(delta.isError === true ? { isError: true } : {}) }));
         case "error":

@@ -96,6 +96,8 @@ const livePart = v.variant("type", [
         callId: v.string(),
         name: v.string(),
         arguments: v.string(),
+        /** The newest of what it wrote so far. */
+        output: v.exactOptional(v.string()),
         result: v.exactOptional(v.string()),
         isError: v.exactOptional(v.boolean()),
         isRunning: v.boolean(),

@@ -30,6 +30,8 @@ export type DeltaType =
     | "toolArguments"
     /** A tool starts to run: `callId`, `name`. */
     | "toolStart"
+    /** The next piece of what a running tool writes, for the user to watch: `callId`, `name`, `text`. It is no part of the result that follows, and not all tools send it. */
+    | "toolOutput"
     /** The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused. */
     | "toolResult"
     /** One model call is complete. Another may follow when the model called tools. */

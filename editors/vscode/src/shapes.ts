@@ -107,7 +107,7 @@ export const message = shape<p.MessageInfo>()(
 export const delta = shape<p.TurnDelta>()(
     v.object({
         seq: count,
-        type: v.picklist(["turn", "pause", "text", "thinking", "toolCall", "toolArguments", "toolStart", "toolResult", "done", "error"]),
+        type: v.picklist(["turn", "pause", "text", "thinking", "toolCall", "toolArguments", "toolStart", "toolOutput", "toolResult", "done", "error"]),
         text: v.exactOptional(text),
         callId: v.exactOptional(text),
         name: v.exactOptional(text),

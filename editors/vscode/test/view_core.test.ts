@@ -157,6 +157,20 @@ test("words, reasoning and tool calls stand in the order they came", () => {
     });
 });
 
+test("of what a running tool writes the newest is kept, until its result is there", () => {
+    const running = play([
+        { seq: 1, type: "toolCall", callId: "a", name: "run_command" },
+        { seq: 2, type: "toolStart", callId: "a", name: "run_command" },
+        { seq: 3, type: "toolOutput", callId: "a", name: "run_command", text: "old ".repeat(10_000) },
+        { seq: 4, type: "toolOutput", callId: "a", name: "run_command", text: "two of three" },
+    ]);
+    const [part] = running.parts;
+    expect(part).toMatchObject({ type: "tool", isRunning: true });
+    expect(part?.type === "tool" && part.output?.endsWith("old two of three")).toBe(true);
+    expect(part?.type === "tool" && part.output?.length).toBe(20_000);
+    expect(play([{ seq: 5, type: "toolResult", callId: "a", name: "run_command", text: "all" }], running).parts).toMatchObject([{ result: "all", isRunning: false }]);
+});
+
 test("a delta that was seen changes nothing", () => {
     const live = play([{ seq: 1, type: "text", text: "a" }]);
     expect(applyDelta(live, { seq: 1, type: "text", text: "a" })).toBe(live);

@@ -62,6 +62,7 @@ _DELTAS = {
     EventType.TOOL_CALL: DeltaType.TOOL_CALL,
     EventType.TOOL_ARGUMENTS: DeltaType.TOOL_ARGUMENTS,
     EventType.TOOL_START: DeltaType.TOOL_START,
+    EventType.TOOL_OUTPUT: DeltaType.TOOL_OUTPUT,
     EventType.TOOL_RESULT: DeltaType.TOOL_RESULT,
     EventType.DONE: DeltaType.DONE,
     EventType.ERROR: DeltaType.ERROR,

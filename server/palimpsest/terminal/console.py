@@ -7,6 +7,7 @@ is waited for, are drawn by the screen for as long as they change.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,10 +36,21 @@ _TARGETS: Final = ("path", "command", "pattern", "query", "text", "question", "n
 """Arguments of tools that say what a call is about, the clearest first."""
 
 
+_LONGEST_LINE: Final = 1_000
+
+
 @dataclass(slots=True)
 class _ToolCall:
     name: str
     arguments: str = ""
+    line: str = ""
+    """The newest of what it writes."""
+
+    def newest_line(self, written: str) -> str:
+        """The newest line with words, with this piece."""
+        *whole, rest = re.split(r"[\r\n]", self.line + written)
+        self.line = rest[:_LONGEST_LINE]
+        return next(filter(None, map(one_line, (self.line, *reversed(whole)))), "")
 
     @property
     def target(self) -> str:
@@ -187,6 +199,10 @@ class ConsoleView:
                 self.settle()
                 call = self._tool_calls.setdefault(delta.call_id or "", _ToolCall(delta.name or "tool"))
                 self.wait_for(f"{texts.used(call.name)[0]} {call.target}".rstrip())
+            case DeltaType.TOOL_OUTPUT:
+                call = self._tool_calls.setdefault(delta.call_id or "", _ToolCall(delta.name or "tool"))
+                if line := call.newest_line(text):
+                    self.wait_for(f"{texts.used(call.name)[0]} {call.target}: {line}")
             case DeltaType.TOOL_RESULT:
                 self.settle()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))

@@ -19,6 +19,7 @@ from palimpsest.services.mcp import server as life
 from palimpsest.services.mcp.connection import McpFailure
 from palimpsest.services.mcp.server import ServerState
 from palimpsest.services.mcp.servers import McpServers, McpSetup
+from palimpsest.services.tools.toolbox import unheard
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage.store import open_store
 
@@ -137,7 +138,7 @@ async def test_a_server_that_dies_is_started_again_and_keeps_its_tools_meanwhile
     assert "exit status 1" in folder.servers.status("mine").sentence
     (server,) = folder.servers.running()
     with pytest.raises(InvalidRequest, match="does not run now"):
-        await server.call(offer.tools[0], {})
+        await server.call(offer.tools[0], {}, unheard)
     folder.script.gate.set()
     await until(lambda: folder.state() is ServerState.READY)
     assert folder.script.n_open == 1

@@ -19,6 +19,7 @@ from palimpsest.app import compose
 from palimpsest.domain.approvals import Answer as UsersAnswer
 from palimpsest.domain.mcp.content import Answer, Text
 from palimpsest.domain.messages import user_message
+from palimpsest.domain.turns.journal import EventType
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.services.mcp import server as life
 from palimpsest.services.mcp.connection import McpFailure, Progress
@@ -195,6 +196,8 @@ async def test_a_call_that_takes_too_long_is_cancelled_and_one_that_reports_is_n
     await ended(running)
     (first, _), (second, failed) = one.results()
     assert first.endswith("late")
+    written = [each.event.text for each in running.shown if each.event.type is EventType.TOOL_OUTPUT]
+    assert "".join(written).startswith("1 of 2\n"), "the user sees how far it is"
     assert "did not answer within 1 s" in second
     assert "unknown whether the call took effect" in second
     assert (failed, script.n_cancelled) == (True, 1)

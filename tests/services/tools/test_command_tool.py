@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.services.mcp.scripted_server import until
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 from tests.waiting import WAIT_S
 
@@ -72,6 +73,21 @@ async def test_output_of_both_kinds_and_the_exit_status_are_told(desk: Desk) -> 
     assert (output.text, output.is_error) == ("out\nerr\n[Exit status 3.]", False)
     assert (await desk.python("")).text == "[Exit status 0. It wrote nothing.]"
     assert "ended by signal 9" in (await desk.python("import os; os.kill(os.getpid(), 9)")).text
+
+
+async def test_what_it_writes_is_shown_while_it_runs(desk: Desk) -> None:
+    """Also a character that comes in two pieces."""
+    said: list[str] = []
+    (tool,) = desk.tool(replace(SCOPE, say=said.append))
+    program = "import os; os.write(1, b'on\\n\\xc3'); open('seen').read(); os.write(2, b'\\xa9 end')"
+    os.mkfifo(desk.root / "seen")
+    command = json.dumps({"command": [sys.executable, "-S", "-c", program]})
+    running = asyncio.ensure_future(tool.run(command))
+    await until(lambda: "on\n" in "".join(said))
+    await asyncio.to_thread((desk.root / "seen").write_text, "")
+    output = await asyncio.wait_for(running, WAIT_S)
+    assert "".join(said) == "on\né end"
+    assert output.text == "on\né end\n[Exit status 0.]"
 
 
 async def test_what_no_command_can_hold_is_cleaned_before_it_is_shown_and_runs_as_shown(desk: Desk) -> None:

@@ -17,6 +17,7 @@
 ---| "toolCall" # The model calls a tool: `callId`, `name`.
 ---| "toolArguments" # The next piece of a call's JSON arguments: `callId`, `text`.
 ---| "toolStart" # A tool starts to run: `callId`, `name`.
+---| "toolOutput" # The next piece of what a running tool writes, for the user to watch: `callId`, `name`, `text`. It is no part of the result that follows, and not all tools send it.
 ---| "toolResult" # The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused.
 ---| "done" # One model call is complete. Another may follow when the model called tools.
 ---| "error" # The model call failed. `text` is a sentence that says why.

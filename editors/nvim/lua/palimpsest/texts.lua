@@ -101,6 +101,7 @@ M.tool = {
   waits = "not run",
   arguments = "%s, called with:",
   result = "result:",
+  written = "written so far:",
   exit_status = "exit status %s",
   --- A pattern: how the server says that a program has ended.
   exit_pattern = "%[Exit status (%d+)%.[^%]]*%]$",

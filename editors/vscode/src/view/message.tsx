@@ -214,7 +214,7 @@ function liveRows(parts: readonly LivePart[]) {
         let end = start;
         const calls: ToolCall[] = [];
         for (let part = parts[end]; part?.type === "tool"; part = parts[++end]) {
-            calls.push({ name: part.name, arguments: part.arguments, result: part.result, isError: part.isError, isRunning: part.result === undefined });
+            calls.push({ name: part.name, arguments: part.arguments, output: part.output, result: part.result, isError: part.isError, isRunning: part.result === undefined });
         }
         const part = parts[start];
         if (calls.length > 0) {

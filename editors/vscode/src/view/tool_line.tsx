@@ -14,6 +14,8 @@ const SHOWN = 20_000;
 export interface ToolCall {
     readonly name: string;
     readonly arguments: string;
+    /** The newest of what it wrote so far. */
+    readonly output?: string | undefined;
     /** Undefined: it is not there yet, or not any more. */
     readonly result?: string | undefined;
     readonly isError?: boolean | undefined;
@@ -51,19 +53,25 @@ function ToolLine({ call }: { readonly call: ToolCall }) {
     const isBack = isKeptBack(call);
     const isBad = call.isError === true && !isRefused && !isBack;
     const change = isBad || isRefused || call.isRunning === true ? undefined : changeOf(call.name, call.arguments);
+    const told = call.result ?? call.output ?? "";
+    const newest = call.result === undefined ? newestLine(call.output ?? "") : "";
     const verb = call.isRunning === true ? look.running : isRefused ? TOOLS.notRun : isBad ? TOOLS.failed : look.done;
     return (
-        <Folded class={`tool${isBad ? " is-bad" : isBack ? " is-no" : ""}`} text={`${call.arguments}${call.result === undefined ? "" : `\n\n${call.result}`}`} name={`${visible(call.name)}`}>
+        <Folded class={`tool${isBad ? " is-bad" : isBack ? " is-no" : ""}`} text={`${call.arguments}${told === "" ? "" : `\n\n${told}`}`} name={`${visible(call.name)}`}>
             <Icon name={call.isRunning === true ? "loading" : isRefused ? "circle-slash" : isBack ? "eye-closed" : isBad ? "error" : look.icon} spin={call.isRunning === true} />
             <span class="verb">{verb}</span>
             <span class="target">
                 {target.isCode ? <code>{target.text}</code> : <span class="file">{target.text}</span>}
-                {target.folder !== "" && <span class="dir">{target.folder}</span>}
+                {newest !== "" && <span class="dir">{newest}</span>}
+                {newest === "" && target.folder !== "" && <span class="dir">{target.folder}</span>}
             </span>
             {call.result !== undefined && <span class="out">{isRefused ? TOOLS.saidNo : isBack ? TOOLS.refused : change === undefined ? outcomeOf(call) : <><span class="add-n">+{change.added}</span> <span class="del-n">−{change.removed}</span></>}</span>}
         </Folded>
     );
 }
+
+/** The last line with words. */
+const newestLine = (written: string): string => visible(written.slice(-1_000).trimEnd().split(/[\r\n]/).at(-1)?.slice(0, 160) ?? "").trim();
 
 export function Thinking({ text, isRunning = false }: { readonly text: string; readonly isRunning?: boolean }) {
     const last = visible(text.slice(-160)).replaceAll(/\s+/g, " ");

@@ -38,6 +38,7 @@ class EventType(StrEnum):
     TOOL_CALL = "tool_call"
     TOOL_ARGUMENTS = "tool_arguments"
     TOOL_START = "tool_start"
+    TOOL_OUTPUT = "tool_output"
     TOOL_RESULT = "tool_result"
     OPAQUE = "opaque"
     DONE = "done"
@@ -65,7 +66,7 @@ class Numbered:
     event: JournalEvent
 
 
-_MERGEABLE = frozenset((EventType.TEXT, EventType.THINKING, EventType.TOOL_ARGUMENTS))
+_MERGEABLE = frozenset((EventType.TEXT, EventType.THINKING, EventType.TOOL_ARGUMENTS, EventType.TOOL_OUTPUT))
 
 
 def merge(events: Iterable[JournalEvent]) -> list[JournalEvent]:
@@ -102,6 +103,8 @@ CUT_SHORT: Final = {
 }
 """The result of a call that was started and whose end was not recorded. Nothing runs it again: the model may call
 again, and a tool that changes something asks the user first."""
+_WRITTEN_CHARACTERS: Final = 8_000
+"""Of what such a call had written: the newest."""
 NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
 
 
@@ -150,10 +153,19 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
         if (result := results.get(call.call_id)) is not None:
             messages.append(tool_result(call, result.text, is_error=result.is_error))
         elif call.call_id in started and ending in CUT_SHORT:
-            messages.append(tool_result(call, CUT_SHORT[ending], is_error=True))
+            messages.append(tool_result(call, CUT_SHORT[ending] + _written_by(call.call_id, events), is_error=True))
         else:
             messages.append(tool_result(call, NEVER_RUN, is_error=True))
     return messages
+
+
+def _written_by(call_id: str, events: Iterable[JournalEvent]) -> str:
+    """What a call had written, for the result of one that was cut short; empty when it had written nothing."""
+    written = "".join(each.text for each in events if each.type is EventType.TOOL_OUTPUT and each.call_id == call_id)
+    if not written.strip():
+        return ""
+    left_out = "[…] " if len(written) > _WRITTEN_CHARACTERS else ""
+    return f" It had written:\n{left_out}{written[-_WRITTEN_CHARACTERS:].rstrip()}"
 
 
 def _assistant_parts(events: Sequence[JournalEvent], *, keep_calls: bool) -> list[Part]:

@@ -157,13 +157,18 @@ class McpServer:
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
-    async def call(self, tool: OfferedTool, arguments: Mapping[str, Any]) -> Answer:
-        """Raises InvalidRequest where the tool was not called, and McpFailure where it is unknown whether it took
-        effect."""
+    async def call(self, tool: OfferedTool, arguments: Mapping[str, Any], say: Progress) -> Answer:
+        """`say` takes each line about how far it is. Raises InvalidRequest where it was not called, McpFailure where
+        it is unknown whether it took effect."""
         connection = self._ready()
         if self.status.offer.find_tool(tool.schema) != tool:
             raise InvalidRequest(f"The server {self.config.name} no longer has this tool as it was declared.")
-        async with _within(self.config.timeout_s) as progress:
+        async with _within(self.config.timeout_s) as go_on:
+
+            def progress(line: str) -> None:
+                go_on(line)
+                say(line)
+
             return await connection.call(tool.name, arguments, progress)
 
     async def read(self, uri: str) -> tuple[Block, ...]:

@@ -60,7 +60,7 @@ class _Call:
         if server is None:
             raise InvalidRequest(f"The MCP server {server_name} is not used any more. Go on without it.")
         try:
-            answer = await server.call(self.tool, arguments)
+            answer = await server.call(self.tool, arguments, self._say)
         except McpFailure as failure:
             unknown = (
                 ""
@@ -69,3 +69,6 @@ class _Call:
             )
             return ToolOutput(f"The MCP server {server_name}: {failure}{unknown}", is_error=True)
         return ToolOutput(to_text(server_name, answer.blocks), answer.is_error)
+
+    def _say(self, line: str) -> None:
+        self.scope.say(f"{line}\n")

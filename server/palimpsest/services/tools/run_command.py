@@ -1,17 +1,19 @@
 """`run_command`: runs one program, without a shell, after the user has approved it.
 
 It runs in a session of its own, with an empty stdin and an environment without keys, under `workers.warden`. Every
-process that it leaves behind ends with it, and everything ends with the server, however that ends. Only the head and
-the tail of its output are kept.
+process that it leaves behind ends with it, and everything ends with the server, however that ends. The user
+sees what it writes while it runs; only the head and the tail of its output are kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import codecs
+import functools
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -22,7 +24,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.arguments import read_object
-from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope, unheard
 from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
 from palimpsest.wording import counted
 
@@ -132,7 +134,7 @@ class CommandTool:
                 raise InvalidRequest("The folder to run in has changed meanwhile. Look at it again.")
 
         await self.approvals.require(scope, command_request(asked.command, cwd, asked.timeout_s), look_again)
-        return await run_program(asked.command, self.root / cwd, scrubbed(self.environ), asked.timeout_s)
+        return await run_program(asked.command, self.root / cwd, scrubbed(self.environ), asked.timeout_s, scope.say)
 
     async def _folder(self, path: str) -> str:
         """The path below the workspace folder, with links resolved."""
@@ -192,9 +194,11 @@ class BoundedOutput:
 class _Watch(asyncio.SubprocessProtocol):
     """The life of one program, as its warden reports it."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         loop = asyncio.get_running_loop()
         self.output = BoundedOutput()
+        self._say = say
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._said = b""
         self.has_ended: asyncio.Future[None] = loop.create_future()
         """Set when the program has ended, or has written too much."""
@@ -212,6 +216,7 @@ class _Watch(asyncio.SubprocessProtocol):
             self._said += data
         else:
             self.output.feed(data)
+            self._say(self._decoder.decode(data))
         if self.told or self.output.n_bytes > MAX_OUTPUT_BYTES:
             self.process_exited()
 
@@ -225,11 +230,18 @@ class _Watch(asyncio.SubprocessProtocol):
             self.is_closed.set_result(None)
 
 
-async def run_program(command: Sequence[str], cwd: Path, environ: Mapping[str, str], timeout_s: float) -> ToolOutput:
-    """Run the program to its end, or to the end of its time. Cancelling also ends it, with everything it started."""
+async def run_program(
+    command: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    timeout_s: float,
+    say: Callable[[str], None] = unheard,
+) -> ToolOutput:
+    """Run the program to its end, or to the end of its time, and `say` what it writes, as it comes. Cancelling also
+    ends it, with everything it started."""
     try:
         transport, watch = await asyncio.get_running_loop().subprocess_exec(
-            _Watch,
+            functools.partial(_Watch, say),
             sys.executable,
             "-I",
             "-S",

@@ -17,12 +17,18 @@ class ToolOutput:
     is_error: bool = False
 
 
+def unheard(_text: str) -> None:
+    """Says something where nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnScope:
     """The conversation and the turn of a call."""
 
     conversation_id: ConversationId
     turn_id: TurnId
+    say: Callable[[str], None] = field(default=unheard, compare=False)
+    """Shows a piece of what the running call writes, and returns at once. It is no part of the result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ from palimpsest.services.models.redaction import RedactingProvider
 from palimpsest.services.tools.toolbox import OfferedTools, Toolbox, TurnScope
 from palimpsest.services.turns.fallback import Fallback
 from palimpsest.services.turns.journal import ActiveJournal
+from palimpsest.services.turns.live_output import LiveOutput
 from palimpsest.services.turns.reruns import choose_cut
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.turns.tool_batch import ToolBatch, report
@@ -128,6 +129,7 @@ class TurnRun:
     _continuation: Continuation = field(default=Continuation(frozenset()))
     _step: _Step | None = None
     """The step whose answer is streamed or whose tools run; None between two steps."""
+    _live: LiveOutput = field(default_factory=LiveOutput)
     _n_steps: int = 0
     """The number of steps. A refused request is a step too, so there are more steps than answers of a model."""
 
@@ -159,7 +161,7 @@ class TurnRun:
         self._continuation = await read_continuation(services.store, turn.conversation_id)
         fallback = Fallback(services.contexts)
         await services.toolbox.settle()
-        scope = TurnScope(turn.conversation_id, turn.id)
+        scope = TurnScope(turn.conversation_id, turn.id, self._live.say)
         if services.may_spend is not None and context.state.model.provider != OFFLINE:
             await services.may_spend(scope)
         tools = services.toolbox.for_turn(scope)
@@ -211,7 +213,7 @@ class TurnRun:
     async def _run_tools(self, context: WritableContext, step: _Step, message: Content, tools: OfferedTools) -> bool:
         """Run the calls of a message and commit the step. Returns whether a result was refused because it does not
         fit."""
-        batch = ToolBatch(self.services.contexts, step.journal, context)
+        batch = ToolBatch(self.services.contexts, step.journal, context, self._live)
         has_refused = await batch.run(message, tools.by_name)
         was_cancelled = await _to_the_end(self._commit(context, step, Ending.COMPLETE, None))
         self._step = None

@@ -25,6 +25,7 @@ from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.events import ContextEvent
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.services.turns.journal import ActiveJournal
+from palimpsest.services.turns.live_output import LiveOutput
 from palimpsest.wording import counted
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class ToolBatch:
     contexts: ContextEngine
     journal: ActiveJournal
     context: WritableContext
+    live: LiveOutput
 
     async def run(self, message: Content, tools: Mapping[str, Tool]) -> bool:
         """Run the calls of a message one after another and journal their results.
@@ -68,7 +70,11 @@ class ToolBatch:
                 continue
             await self.journal.append(JournalEvent(EventType.TOOL_START, "", call.call_id, call.name))
             await self.journal.drain()  # a start is durable before the tool runs
-            output = await _run_tool(tools, call.name, call.arguments)
+            self.live.begin(self.journal, call)
+            try:
+                output = await _run_tool(tools, call.name, call.arguments)
+            finally:
+                await self.live.end()
             shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
             asked = [*pending, _piece(state, shown, len(pending))]
             decision = _judged(state, asked)

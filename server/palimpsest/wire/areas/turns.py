@@ -44,6 +44,9 @@ class DeltaType(enum.StrEnum):
     """The next piece of a call's JSON arguments: `callId`, `text`."""
     TOOL_START = "toolStart"
     """A tool starts to run: `callId`, `name`."""
+    TOOL_OUTPUT = "toolOutput"
+    """The next piece of what a running tool writes, for the user to watch: `callId`, `name`, `text`. It is no part of
+    the result that follows, and not all tools send it."""
     TOOL_RESULT = "toolResult"
     """The result of a tool: `callId`, `name`, `text`, and `isError` when it failed or was refused."""
     DONE = "done"

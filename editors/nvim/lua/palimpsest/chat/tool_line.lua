@@ -32,7 +32,8 @@ end
 ---@param part palimpsest.Part
 local function result_of(part)
   if not part.result then
-    return part.is_coming and "" or texts.tool.waits
+    local written = vim.split(vim.trim(part.output or ""), "[\r\n]+")
+    return part.is_coming and text.shorten(text.one_line(written[#written]), WIDTH) or texts.tool.waits
   elseif part.is_error then
     local first = vim.split(vim.trim(part.result), "\n", { plain = true })[1]
     return first ~= "" and ("%s: %s"):format(texts.tool.failed, text.one_line(first)) or texts.tool.failed

@@ -5,11 +5,15 @@ local tool_line = require("palimpsest.chat.tool_line")
 
 local M = {}
 
+--- The newest bytes of what a running tool writes that are shown.
+local OUTPUT = 4000
+
 ---@class palimpsest.Part
 ---@field type "text"|"thinking"|"tool"|"attachment"
 ---@field text string
 ---@field name? string
 ---@field call_id? string
+---@field output? string The newest of what it wrote so far.
 ---@field result? string
 ---@field is_error? boolean
 ---@field is_coming? boolean Whether its result may still come.
@@ -65,6 +69,10 @@ local function render_part(part)
   local name = text.one_line(part.name or texts.tool.some)
   local lines = { "    " .. texts.tool.arguments:format(name) }
   vim.list_extend(lines, indented(part.text))
+  if part.output and not part.result then
+    table.insert(lines, "    " .. texts.tool.written)
+    vim.list_extend(lines, indented(part.output))
+  end
   if part.result then
     table.insert(lines, "    " .. (part.is_error and texts.tool.failed .. ":" or texts.tool.result))
     vim.list_extend(lines, indented(part.result))
@@ -260,6 +268,8 @@ function M.take(parts, delta)
     table.insert(parts, { type = "tool", call_id = delta.callId, name = delta.name, text = "", is_coming = true })
   elseif delta.type == "toolArguments" and call then
     call.text = call.text .. (delta.text or "")
+  elseif delta.type == "toolOutput" and call then
+    call.output = ((call.output or "") .. (delta.text or "")):sub(-OUTPUT):gsub("^[\128-\191]+", "")
   elseif delta.type == "toolResult" then
     if not call then
       -- The call itself was committed before this stream began.
