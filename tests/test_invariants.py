@@ -86,6 +86,14 @@ PROVED_BY: dict[str, tuple[str, ...]] = {
         "services/workspace/test_workspace_files.py::test_no_path_at_all_gets_a_byte_from_outside",
         "services/workspace/test_workspace_files.py::test_a_file_with_another_hard_link_is_refused",
     ),
+    "Taking an edit back takes nothing else": (
+        "domain/test_taking_back.py::test_nothing_that_was_typed_is_lost_wherever_it_was_typed",
+        "services/tools/test_taking_back.py::test_thirty_edits_over_ten_files_with_typing_in_between_lose_no_character",
+        "services/tools/test_taking_back.py::test_somebody_types_at_every_moment_in_between",
+        "services/tools/test_taking_back.py::test_an_editor_that_goes_away_in_between_leaves_what_its_file_tells",
+        "lsp/test_file_changes.py::test_a_new_file_in_which_somebody_types_at_the_last_moment_is_not_deleted",
+        "lsp/test_file_changes.py::test_a_server_that_is_killed_in_between_leaves_what_the_file_tells",
+    ),
     "A step counts all that it was given": (
         "services/turns/test_turn_engine.py::test_results_that_do_not_fit_force_a_final_answer",
         "services/turns/test_tool_batch.py::test_a_result_needs_room_only_where_the_next_request_would_not_fit",

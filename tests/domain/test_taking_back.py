@@ -27,6 +27,7 @@ def edited(old: str, new: str, text: str = LINES) -> str:
         ("1 3 4 5", "1 3 4 5 6", "1 2 3 4 5 6"),
         ("1 2 new 3 4 5", "2 new 3 4 5", "2 3 4 5"),
         ("all", "mine all", "mine 1 2 3 4 5"),
+        ("1 Telling 3 4 5", "x Telling y 4 5", "x 2 y 4 5"),
     ],
 )
 def test_what_was_typed_elsewhere_stays(after: str, now: str, left: str) -> None:
@@ -38,9 +39,8 @@ def test_what_was_typed_elsewhere_stays(after: str, now: str, left: str) -> None
     "now",
     [
         edited("two", "TWO!"),
-        "TWO\nmine\nthree\nfour\nfive\nsix\n",
         edited("two\n", ""),
-        "other\nTWO\nthings\n",
+        "other\nTW\nthings\n",
         "",
         None,
     ],
@@ -51,6 +51,7 @@ def test_where_the_edit_was_changed_again_nothing_is_taken_back(now: str | None)
 
 
 def test_it_must_be_clear_which_lines_are_meant() -> None:
+    assert without_edit("a\nb\nc\n", "a\n}\nc\n", "mine\n}\nmine\n").standing is Standing.CHANGED
     assert without_edit("p\nq\np\n", "p\np\np\n", "p\np\n").standing is Standing.CHANGED
 
 

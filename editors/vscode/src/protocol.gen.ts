@@ -68,6 +68,33 @@ export type CallFate =
     /** The call was started, and it is unknown whether it took effect. */
     | "unknown";
 
+/** What an edit did to its file. */
+export type FileChangeKind =
+    /** It made the file. */
+    | "created"
+    /** It changed the file. */
+    | "changed";
+
+/** What has become of an edit, as its file shows it now. */
+export type FileChangeState =
+    /** It stands, or the file was changed there again. */
+    | "applied"
+    /** It was taken back, or undone in the editor. */
+    | "takenBack"
+    /** An editor or a server ended in the middle, and the file does not tell whether it was applied. */
+    | "unknown";
+
+/** What became of the edits of one file. */
+export type UndoOutcome =
+    /** They are taken back in the editor, which has not saved the file. */
+    | "takenBack"
+    /** There was nothing to take back. */
+    | "asBefore"
+    /** Nothing of the file was changed. */
+    | "refused"
+    /** The editor went away before it answered. */
+    | "unknown";
+
 /** How the requests of a conversation are laid out. */
 export type ContextLayout =
     /** A log that only grows at its end, so that providers can cache it. */
@@ -473,6 +500,8 @@ export interface ChatResult {
     text?: string;
     /** Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`. */
     stopReason?: string;
+    /** With `takeBackChanges`: what became of each file that the hidden answer had edited. */
+    files?: Array<UndoneFile>;
 }
 
 /** A turn to follow. */
@@ -577,6 +606,8 @@ export interface ResolveParams {
     partialResultToken?: number | string;
     /** With `continue` and `retry`: the token of a work-done progress, as in `chat`. */
     workDoneToken?: number | string;
+    /** With `retry` and `discard`: whether to take back the accepted edits of the answer that it hides, as `turn/undoChanges` does, with `retry` before it is answered again. */
+    takeBackChanges?: boolean;
 }
 
 /** Continue or retry the last turn of a conversation. A new turn for the same message does it. */
@@ -589,6 +620,98 @@ export interface GoOnParams {
     partialResultToken?: number | string;
     /** The token of a work-done progress, as in `chat`. */
     workDoneToken?: number | string;
+    /** With `turn/retry`: whether to take back the accepted edits of the answer that it hides, as `turn/undoChanges` does, before the message is answered again. */
+    takeBackChanges?: boolean;
+}
+
+/** An edit of one file that the user accepted. */
+export interface FileChange {
+    /** Its id. */
+    id: string;
+    /** The turn. */
+    turnId: string;
+    /** The path below the workspace folder, with `/`. */
+    path: string;
+    /** The URI of the file. */
+    uri: string;
+    /** What it did. */
+    kind: FileChangeKind;
+    /** How many lines it added; a changed line is removed and added. */
+    added: number;
+    /** How many lines it removed. */
+    removed: number;
+    /** What has become of it. */
+    state: FileChangeState;
+    /** Whether it stands and can be taken back now, by itself. */
+    canTakeBack: boolean;
+    /** When it was applied. */
+    at: string;
+    /** A sentence that says why it cannot be taken back. */
+    reason?: string;
+}
+
+/** Whose edits to list. */
+export interface FileChangesParams {
+    /** The conversation. */
+    conversationId: string;
+    /** A turn of it. Absent: all turns, hidden ones as well. */
+    turnId?: string;
+}
+
+/** The edits that are kept: those of 30 days, and no more than 128 MiB of texts in a folder. */
+export interface FileChangesResult {
+    /** Oldest first. */
+    changes: Array<FileChange>;
+}
+
+/** Edits of one file whose texts to read. */
+export interface FileChangeTextsParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The ids of edits of one file. */
+    changes: Array<string>;
+}
+
+/** One file at three moments. An absent text: there was, or is, no such file. */
+export interface FileChangeTexts {
+    /** The path below the workspace folder, with `/`. */
+    path: string;
+    /** The text after the last of the edits. */
+    after: string;
+    /** The text before the first of the edits. */
+    before?: string;
+    /** The text as the user sees it now, saved or not. */
+    now?: string;
+}
+
+/** Edits to take back. Without `changes` and `paths`: all of the turn, or of the conversation. */
+export interface UndoChangesParams {
+    /** The conversation. */
+    conversationId: string;
+    /** Only edits of this turn. */
+    turnId?: string;
+    /** Only the edits with these ids. */
+    changes?: Array<string>;
+    /** Only edits of these files, by their paths below the workspace folder. */
+    paths?: Array<string>;
+}
+
+/** What became of the edits of one file: all of them, or none. */
+export interface UndoneFile {
+    /** The path below the workspace folder, with `/`. */
+    path: string;
+    /** The ids of the edits, oldest first. */
+    changes: Array<string>;
+    /** What became of them. */
+    outcome: UndoOutcome;
+    /** For `refused` and `unknown`: a sentence that says why. */
+    reason?: string;
+}
+
+/** What became of each file. */
+export interface UndoChangesResult {
+    /** In the order of their first edits; may be empty. */
+    files: Array<UndoneFile>;
 }
 
 /** Somebody who writes a shared conversation on another machine. */
@@ -793,6 +916,8 @@ export interface RollbackParams {
     conversationId: string;
     /** The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer. */
     messageId?: number;
+    /** Whether to take back the accepted edits of the hidden messages as well, as `turn/undoChanges` does. */
+    takeBackChanges?: boolean;
 }
 
 /** The effect of hiding messages. The messages can still be read, and their ids are never used again. */
@@ -803,6 +928,8 @@ export interface RollbackResult {
     draft: string;
     /** How full the context is now. */
     usage: ContextUsage;
+    /** With `takeBackChanges`: what became of each file that was edited there. */
+    files?: Array<UndoneFile>;
 }
 
 /** A request to explain without sending it. */
@@ -2516,6 +2643,15 @@ export const RecoveryListRequest = new lc.RequestType<ListRecoveryParams, ListRe
 
 /** Continue, keep, discard or retry an answer that broke off. The result of `keep` and `discard` tells how its turn ended. */
 export const RecoveryResolveRequest = new lc.RequestType<ResolveParams, ChatResult, void>("palimpsest/recovery/resolve");
+
+/** List the edits of files that the user accepted in a turn, or in a conversation. */
+export const TurnChangesRequest = new lc.RequestType<FileChangesParams, FileChangesResult, void>("palimpsest/turn/changes");
+
+/** Read a file as it was before and after edits of it, and as it is now, to compare them. */
+export const TurnChangeTextsRequest = new lc.RequestType<FileChangeTextsParams, FileChangeTexts, void>("palimpsest/turn/changeTexts");
+
+/** Take accepted edits back by `workspace/applyEdit`, newest first, so that the editor's undo brings them again. What was typed since elsewhere in a file stays; a file that was changed where an edit changed it is refused. */
+export const TurnUndoChangesRequest = new lc.RequestType<UndoChangesParams, UndoChangesResult, void>("palimpsest/turn/undoChanges");
 
 /** Begin a conversation. */
 export const ConversationCreateRequest = new lc.RequestType<CreateConversationParams, ConversationInfo, void>("palimpsest/conversation/create");

@@ -25,6 +25,8 @@ class CommandName(StrEnum):
     FORK = "fork"
     RETRY = "retry"
     CONTINUE = "continue"
+    CHANGES = "changes"
+    REVERT = "revert"
     RENAME = "rename"
     PIN = "pin"
     RULES = "rules"

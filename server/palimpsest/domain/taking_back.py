@@ -1,9 +1,9 @@
 """An edit of one file that is taken back while everything that was typed since stays, to the character.
 
 It is a merge of lines. Where an edit changed some lines, those lines must still stand as it left them, beside a line
-that stood beside them then; or they are as they were before. Else the file has changed there, and nothing of it is
-taken back. The lines are compared from the front and from the back: where the two readings differ, it is unclear which
-lines are meant, and that counts as changed too.
+that stood beside them then or with a word that no other line has; or they are as they were before. Else the file has
+changed there, and nothing of it is taken back. The lines are compared from the front and from the back: where the two
+readings differ, it is unclear which lines are meant, and that counts as changed too.
 
 The kind of line ends, and whether the last line has one, are no part of a line: editors change both when they save.
 """
@@ -11,14 +11,26 @@ The kind of line ends, and whether the last line has one, are no part of a line:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import Final
 
 from palimpsest.domain.facts.staleness.line_map import NOWHERE, map_lines
 
+_TELLING: Final = re.compile(r"\w\W*\w\W*\w")
+"""What a line has that is hardly there by chance, if it is there once."""
 _LINES: Final = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+
+
+class ChangeState(StrEnum):
+    """What is known of an accepted edit."""
+
+    ASKED = "asked"
+    """An editor was asked to apply it, and no answer is known."""
+    APPLIED = "applied"
+    TAKEN_BACK = "taken_back"
 
 
 class Standing(Enum):
@@ -156,13 +168,14 @@ def _merge(before: _Text, after: _Text, now: _Text) -> tuple[Standing, _Text] | 
     ids = [each.ids(known) for each in (before, after, now)]
     place = map_lines(ids[1], ids[2])
     lines, ends = list(now.lines), list(now.ends)
+    counts = Counter(after.lines), Counter(now.lines)
     n_standing = n_hunks = 0
     for hunk in reversed(list(_hunks(map_lines(ids[1], ids[0]), len(before.lines)))):
         n_hunks += 1
         old = slice(hunk.other_start, hunk.other_end)
         if _is_as_before(place, hunk, before.lines[old], now.lines):
             continue
-        if (span := _standing(place, hunk, len(now.lines))) is None:
+        if (span := _standing(place, hunk, after.lines, counts)) is None:
             return None
         n_standing += 1
         lines[span] = before.lines[old]
@@ -203,9 +216,12 @@ def _is_as_before(place: Sequence[int], hunk: _Hunk, old: Sequence[str], now: Se
     )
 
 
-def _standing(place: Sequence[int], hunk: _Hunk, n_now: int) -> slice | None:
-    """Where the lines of the edit stand as it left them; None where they do not."""
-    low, high = _behind(place, hunk.start), _ahead(place, hunk.end, n_now)
+def _standing(
+    place: Sequence[int], hunk: _Hunk, after: Sequence[str], counts: tuple[Counter[str], Counter[str]]
+) -> slice | None:
+    """Where the lines of the edit stand as it left them; None where they do not. `counts`: how often each line is in
+    `after`, and how often now."""
+    low, high = _behind(place, hunk.start), _ahead(place, hunk.end, counts[1].total())
     if hunk.start == hunk.end:
         return slice(low, low) if low is not None and low == high else None
     first = place[hunk.start]
@@ -213,7 +229,14 @@ def _standing(place: Sequence[int], hunk: _Hunk, n_now: int) -> slice | None:
     if first == NOWHERE or list(place[hunk.start : hunk.end]) != list(range(first, first + size)):
         return None
     is_beside = (hunk.start > 0 and low == first) or (hunk.end < len(place) and high == first + size)
-    return slice(first, first + size) if is_beside or size == len(place) else None
+    if is_beside or size == len(place) or any(_tells(line, counts) for line in after[hunk.start : hunk.end]):
+        return slice(first, first + size)
+    return None
+
+
+def _tells(line: str, counts: tuple[Counter[str], Counter[str]]) -> bool:
+    """Whether there is such a line once in each of the texts, and hardly by chance."""
+    return _TELLING.search(line) is not None and all(each[line] == 1 for each in counts)
 
 
 def _with_last_end(merged: _Text, before: _Text, after: _Text, now: _Text, place: Sequence[int]) -> _Text:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final
 
 from palimpsest.domain.messages import ConversationId, Digest, TurnId
+from palimpsest.domain.taking_back import ChangeState
 from palimpsest.storage import contents
 from palimpsest.storage.conversation import conversations
 from palimpsest.storage.sql import execute
@@ -21,15 +21,6 @@ from palimpsest.storage.sql import execute
 KEPT_FOR: Final = timedelta(days=30)
 MOST_BYTES: Final = 128 * 1024 * 1024
 """The bytes of all texts of a folder together, each counted as often as an edit has it. The newest edit stays."""
-
-
-class ChangeState(StrEnum):
-    """What was last heard of an edit."""
-
-    ASKED = "asked"
-    """An editor was asked to apply it, and no answer is known."""
-    APPLIED = "applied"
-    TAKEN_BACK = "taken_back"
 
 
 @dataclass(frozen=True, slots=True)

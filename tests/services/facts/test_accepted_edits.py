@@ -12,12 +12,17 @@ from tests.services.scripted import Bench, Opener, calls, says
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.domain.facts.fact import FactState, FactType, Place, Span, StoredFact
+from palimpsest.domain.taking_back import ChangeState
+from palimpsest.machine import utc_now
+from palimpsest.services.facts.accepted_edits import MOST_CHARS, AcceptedEdits
 from palimpsest.services.facts.librarian import Librarian
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.edit import EditTool
 from palimpsest.services.tools.editors import Editors
 from palimpsest.services.tools.toolbox import Toolbox
 from palimpsest.services.workspace.trust import FolderTrust
+from palimpsest.storage import file_changes
+from palimpsest.storage.file_changes import NewChange
 
 EDITED = CODE.replace("return 3.14 * r * r", "assert r >= 0\n    return 3.14 * r * r")
 HEAD = "def area(r):\n"
@@ -132,6 +137,56 @@ async def test_the_fact_about_the_models_own_edit_is_not_stale_at_once(
     await look(librarian)
     (change,) = await about_changes(librarian)
     assert change.is_stale
+
+
+@pytest.mark.parametrize("is_saved", [True, False])
+async def test_an_accepted_edit_is_known_after_a_restart(
+    taught: tuple[Bench, Librarian], folder: Path, is_saved: bool
+) -> None:
+    bench, librarian = taught
+    new = NewChange("1", SCOPE.turn_id, "shapes.py", CODE, EDITED, 1, 0)
+    await bench.store.run(file_changes.begin, new, utc_now())
+    await bench.store.run(file_changes.settle, ["1"], ChangeState.APPLIED, utc_now())
+    after = replace(librarian.keeper.places, edits=AcceptedEdits())
+    after.edits.add_stored(await bench.store.read(file_changes.newest, MOST_CHARS))
+    if is_saved:
+        (folder / "shapes.py").write_text(EDITED)
+    await after.check(["shapes.py"])
+    assert await states(librarian) == [FactState.FRESH]
+    (folder / "shapes.py").write_text(f"import math\n\n{EDITED}")
+    await after.check(["shapes.py"])
+    assert await states(librarian) == [FactState.FRESH]
+    (folder / "shapes.py").write_text(BROKEN)
+    await after.check(["shapes.py"])
+    assert await states(librarian) == [FactState.CHANGED]
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+async def test_an_edit_that_is_taken_back_leaves_older_facts_fresh_and_its_own_stale(
+    bench: Opener, folder: Path, is_restarted: bool
+) -> None:
+    b = await bench([calls(("1", "propose_edit", json.dumps(EDIT))), says("Done.")])
+    librarian, editors = librarian_of(b, folder), Editors()
+    editors.attach(ScriptedEditor())
+    await librarian.keeper.pin_fact(KNOWN, place=Place("shapes.py", Span(1, 2)))
+    places = librarian.keeper.places
+    tool = EditTool(places.files, editors, Approvals(b.store, editors, FolderTrust(True)), places.edits)
+    b.session.turns.services = replace(b.session.turns.services, toolbox=Toolbox([lambda _: tool(SCOPE)]))
+    assert await b.ask("Check the radius in shapes.py.") == "committed"
+    (folder / "shapes.py").write_text(EDITED)
+    await librarian.extract_and_store(b.conversation_id)
+    await look(librarian)
+    stored = await b.store.read(file_changes.newest, MOST_CHARS)
+    if is_restarted:
+        await b.store.run(file_changes.settle, [each[0].id for each in stored], ChangeState.TAKEN_BACK, utc_now())
+        places = replace(places, edits=AcceptedEdits())
+        places.edits.add_stored(await b.store.read(file_changes.newest, MOST_CHARS))
+    else:
+        places.edits.add("shapes.py", EDITED, CODE, takes_back=True)
+    (folder / "shapes.py").write_text(CODE)
+    await places.check(["shapes.py"])
+    stale = {fact.fact.content == KNOWN: fact.is_stale for fact in await librarian.keeper.all_facts()}
+    assert stale == {True: False, False: True}
 
 
 async def about_changes(librarian: Librarian) -> list[StoredFact]:

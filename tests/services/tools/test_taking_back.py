@@ -18,6 +18,7 @@ from tests.waiting import WAIT_S
 from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.taking_back import ChangeState
 from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
 from palimpsest.services.tools.approvals import Approvals
@@ -30,7 +31,6 @@ from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage import file_changes
 from palimpsest.storage.conversation import conversations
-from palimpsest.storage.file_changes import ChangeState
 from palimpsest.storage.sql import execute
 from palimpsest.storage.store import Store, open_store
 

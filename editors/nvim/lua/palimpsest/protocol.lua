@@ -41,6 +41,24 @@
 ---| "notRun" # The call was never started.
 ---| "unknown" # The call was started, and it is unknown whether it took effect.
 
+--- What an edit did to its file.
+---@alias palimpsest.FileChangeKind
+---| "created" # It made the file.
+---| "changed" # It changed the file.
+
+--- What has become of an edit, as its file shows it now.
+---@alias palimpsest.FileChangeState
+---| "applied" # It stands, or the file was changed there again.
+---| "takenBack" # It was taken back, or undone in the editor.
+---| "unknown" # An editor or a server ended in the middle, and the file does not tell whether it was applied.
+
+--- What became of the edits of one file.
+---@alias palimpsest.UndoOutcome
+---| "takenBack" # They are taken back in the editor, which has not saved the file.
+---| "asBefore" # There was nothing to take back.
+---| "refused" # Nothing of the file was changed.
+---| "unknown" # The editor went away before it answered.
+
 --- How the requests of a conversation are laid out.
 ---@alias palimpsest.ContextLayout
 ---| "log" # A log that only grows at its end, so that providers can cache it.
@@ -290,6 +308,7 @@
 ---@field usage palimpsest.ContextUsage How full the context is now.
 ---@field text? string The whole answer, when there was no `partialResultToken`.
 ---@field stopReason? string Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`.
+---@field files? palimpsest.UndoneFile[] With `takeBackChanges`: what became of each file that the hidden answer had edited.
 
 --- A turn to follow.
 ---@class palimpsest.AttachParams
@@ -352,6 +371,7 @@
 ---@field asDraft? boolean With `discard`: whether to hide the user's message too and make it the draft of the conversation.
 ---@field partialResultToken? integer|string With `continue` and `retry`: the token of the stream, as in `chat`.
 ---@field workDoneToken? integer|string With `continue` and `retry`: the token of a work-done progress, as in `chat`.
+---@field takeBackChanges? boolean With `retry` and `discard`: whether to take back the accepted edits of the answer that it hides, as `turn/undoChanges` does, with `retry` before it is answered again.
 
 --- Continue or retry the last turn of a conversation. A new turn for the same message does it.
 ---@class palimpsest.GoOnParams
@@ -359,6 +379,60 @@
 ---@field conversationId? string The conversation whose last turn is meant, when there is no `turnId`. A repeat of the same request means the turn that the first one started.
 ---@field partialResultToken? integer|string The token of the stream, as in `chat`.
 ---@field workDoneToken? integer|string The token of a work-done progress, as in `chat`.
+---@field takeBackChanges? boolean With `turn/retry`: whether to take back the accepted edits of the answer that it hides, as `turn/undoChanges` does, before the message is answered again.
+
+--- An edit of one file that the user accepted.
+---@class palimpsest.FileChange
+---@field id string Its id.
+---@field turnId string The turn.
+---@field path string The path below the workspace folder, with `/`.
+---@field uri string The URI of the file.
+---@field kind palimpsest.FileChangeKind What it did.
+---@field added integer How many lines it added; a changed line is removed and added.
+---@field removed integer How many lines it removed.
+---@field state palimpsest.FileChangeState What has become of it.
+---@field canTakeBack boolean Whether it stands and can be taken back now, by itself.
+---@field at string When it was applied.
+---@field reason? string A sentence that says why it cannot be taken back.
+
+--- Whose edits to list.
+---@class palimpsest.FileChangesParams
+---@field conversationId string The conversation.
+---@field turnId? string A turn of it. Absent: all turns, hidden ones as well.
+
+--- The edits that are kept: those of 30 days, and no more than 128 MiB of texts in a folder.
+---@class palimpsest.FileChangesResult
+---@field changes palimpsest.FileChange[] Oldest first.
+
+--- Edits of one file whose texts to read.
+---@class palimpsest.FileChangeTextsParams
+---@field conversationId string The conversation.
+---@field changes string[] The ids of edits of one file.
+
+--- One file at three moments. An absent text: there was, or is, no such file.
+---@class palimpsest.FileChangeTexts
+---@field path string The path below the workspace folder, with `/`.
+---@field after string The text after the last of the edits.
+---@field before? string The text before the first of the edits.
+---@field now? string The text as the user sees it now, saved or not.
+
+--- Edits to take back. Without `changes` and `paths`: all of the turn, or of the conversation.
+---@class palimpsest.UndoChangesParams
+---@field conversationId string The conversation.
+---@field turnId? string Only edits of this turn.
+---@field changes? string[] Only the edits with these ids.
+---@field paths? string[] Only edits of these files, by their paths below the workspace folder.
+
+--- What became of the edits of one file: all of them, or none.
+---@class palimpsest.UndoneFile
+---@field path string The path below the workspace folder, with `/`.
+---@field changes string[] The ids of the edits, oldest first.
+---@field outcome palimpsest.UndoOutcome What became of them.
+---@field reason? string For `refused` and `unknown`: a sentence that says why.
+
+--- What became of each file.
+---@class palimpsest.UndoChangesResult
+---@field files palimpsest.UndoneFile[] In the order of their first edits; may be empty.
 
 --- Somebody who writes a shared conversation on another machine.
 ---@class palimpsest.WriterInfo
@@ -478,12 +552,14 @@
 ---@class palimpsest.RollbackParams
 ---@field conversationId string The conversation.
 ---@field messageId? integer The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message, which goes with its answer.
+---@field takeBackChanges? boolean Whether to take back the accepted edits of the hidden messages as well, as `turn/undoChanges` does.
 
 --- The effect of hiding messages. The messages can still be read, and their ids are never used again.
 ---@class palimpsest.RollbackResult
 ---@field hidden palimpsest.MessageRange The messages that are hidden now.
 ---@field draft string The user's first message among them, so that the user can send it again.
 ---@field usage palimpsest.ContextUsage How full the context is now.
+---@field files? palimpsest.UndoneFile[] With `takeBackChanges`: what became of each file that was edited there.
 
 --- A request to explain without sending it.
 ---@class palimpsest.PrepareContextParams
@@ -1485,6 +1561,12 @@ return {
     RecoveryListRequest = "palimpsest/recovery/list",
     --- Continue, keep, discard or retry an answer that broke off. The result of `keep` and `discard` tells how its turn ended.
     RecoveryResolveRequest = "palimpsest/recovery/resolve",
+    --- List the edits of files that the user accepted in a turn, or in a conversation.
+    TurnChangesRequest = "palimpsest/turn/changes",
+    --- Read a file as it was before and after edits of it, and as it is now, to compare them.
+    TurnChangeTextsRequest = "palimpsest/turn/changeTexts",
+    --- Take accepted edits back by `workspace/applyEdit`, newest first, so that the editor's undo brings them again. What was typed since elsewhere in a file stays; a file that was changed where an edit changed it is refused.
+    TurnUndoChangesRequest = "palimpsest/turn/undoChanges",
     --- Begin a conversation.
     ConversationCreateRequest = "palimpsest/conversation/create",
     --- List conversations.

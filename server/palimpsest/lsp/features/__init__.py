@@ -94,9 +94,12 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/tools/register": "tools:register_tools",
     "palimpsest/turn/attach": "chat:attach",
     "palimpsest/turn/cancel": "chat:cancel",
+    "palimpsest/turn/changes": "file_changes:changes",
+    "palimpsest/turn/changeTexts": "file_changes:texts",
     "palimpsest/turn/retryNow": "chat:retry_now",
     "palimpsest/turn/continue": "recovery:go_on",
     "palimpsest/turn/retry": "recovery:retry",
+    "palimpsest/turn/undoChanges": "file_changes:undo",
     "palimpsest/usage": "context:usage",
     # Requests and notifications of the standard.
     lsp.TEXT_DOCUMENT_CODE_ACTION: "contributions:code_actions",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from palimpsest.domain.messages import ConversationId, MessageId, SummaryId
+from palimpsest.lsp.features.file_changes import to_files
+from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_conversation, to_usage
@@ -61,8 +63,12 @@ async def rollback(ls: PalimpsestServer, params: RollbackParams) -> RollbackResu
     conversation_id = ConversationId(params.conversation_id)
     to = None if params.message_id is None else MessageId(params.message_id)
     done = await session.conversations.roll_back(conversation_id, to)
+    files = None
+    if params.take_back_changes:
+        editor = ls.part(Attachments).editor(session.folder.root)
+        files = to_files(await session.folder.changes.take_back_range(conversation_id, done.start, done.end, editor))
     usage = to_usage(await usage_status(session.contexts, conversation_id))
-    return RollbackResult(MessageRange(done.start, done.end), done.draft, usage)
+    return RollbackResult(MessageRange(done.start, done.end), done.draft, usage, files)
 
 
 async def expand(ls: PalimpsestServer, params: SummaryParams) -> CompactionResult:

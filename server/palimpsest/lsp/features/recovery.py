@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import attrs
+
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.turns.recovery import BatchCall, Rerun, Resolution
 from palimpsest.lsp.features.chat import follow_to_the_end, result_of
+from palimpsest.lsp.features.file_changes import to_files
+from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.progress import Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns import recovery as services
-from palimpsest.services.turns.recovery import MAX_SHOWN, Recovery
+from palimpsest.services.turns.recovery import MAX_SHOWN, Hides, Recovery
+from palimpsest.wire.areas.file_changes import UndoneFile
 from palimpsest.wire.areas.recovery import (
     AnswerBreak,
     BrokenAnswer,
@@ -32,7 +37,21 @@ async def go_on(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
 
 async def retry(ls: PalimpsestServer, params: GoOnParams) -> ChatResult:
     meant = await _meant(ls, params)
-    return await _rerun(ls, meant, Resolution.RETRY, params.partial_result_token, params.work_done_token)
+    files = await _taken_back(ls, meant, Resolution.RETRY) if params.take_back_changes else None
+    done = await _rerun(ls, meant, Resolution.RETRY, params.partial_result_token, params.work_done_token)
+    return attrs.evolve(done, files=files)
+
+
+async def _taken_back(
+    ls: PalimpsestServer, meant: tuple[FolderSession, TurnId, ConversationId], choice: Hides
+) -> list[UndoneFile]:
+    """What became of the files that the answer edited, before it is hidden."""
+    session, turn_id, conversation_id = meant
+    start = await Recovery(session.turns).first_hidden_by(turn_id, choice)
+    if start is None:
+        return []
+    editor = ls.part(Attachments).editor(session.folder.root)
+    return to_files(await session.folder.changes.take_back_range(conversation_id, start, None, editor))
 
 
 async def _meant(ls: PalimpsestServer, params: GoOnParams) -> tuple[FolderSession, TurnId, ConversationId]:
@@ -64,12 +83,16 @@ async def list_broken(ls: PalimpsestServer, params: ListRecoveryParams) -> ListR
 async def resolve(ls: PalimpsestServer, params: ResolveParams) -> ChatResult:
     session = await ls.session_of_turn(params.turn_id)
     choice = Resolution(params.action.value)
-    turn_id = TurnId(params.turn_id)
+    turn_id, files = TurnId(params.turn_id), None
+    meant = await _of_turn(session, turn_id)
+    if params.take_back_changes and (choice is Resolution.RETRY or choice is Resolution.DISCARD):
+        files = await _taken_back(ls, meant, choice)
     if choice is Resolution.CONTINUE or choice is Resolution.RETRY:
-        meant = await _of_turn(session, turn_id)
-        return await _rerun(ls, meant, choice, params.partial_result_token, params.work_done_token)
-    await Recovery(session.turns).resolve(turn_id, choice, "turn" if params.as_draft else "answer")
-    return await result_of(session, await session.conversations.outcome(turn_id), None)
+        done = await _rerun(ls, meant, choice, params.partial_result_token, params.work_done_token)
+    else:
+        await Recovery(session.turns).resolve(turn_id, choice, "turn" if params.as_draft else "answer")
+        done = await result_of(session, await session.conversations.outcome(turn_id), None)
+    return attrs.evolve(done, files=files)
 
 
 async def _rerun(

@@ -21,10 +21,11 @@ from palimpsest.domain.facts.staleness.check import Verdict, check_file
 from palimpsest.domain.facts.staleness.file_lines import FileLines, split_lines
 from palimpsest.domain.language.lexicon import STOP
 from palimpsest.domain.language.words import all_pieces
+from palimpsest.domain.taking_back import ChangeState
 from palimpsest.services.facts.checks import News, PlaceNow, SourceFile, anchor_of, read_source
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage.facts.sources import Link
-from palimpsest.storage.file_changes import ChangeState, StoredChange
+from palimpsest.storage.file_changes import StoredChange
 
 _MOST_OF_FILE: Final = 20
 MOST_CHARS: Final = 16 * 1024 * 1024
@@ -84,8 +85,14 @@ class AcceptedEdits:
         """The newest edit of a file while the disk holds the text before the edits; else None, and the edits count as
         saved."""
         edits = self.of(path)
+        is_taken_back = bool(edits) and edits[-1].takes_back and edits[-1].after == on_disk
         first = next(
-            (number for number, each in enumerate(edits) if not each.is_saved and each.before == on_disk), None
+            (
+                number
+                for number, each in enumerate(edits)
+                if not each.is_saved and each.before == on_disk and not is_taken_back
+            ),
+            None,
         )
         for each in edits[:first]:
             each.is_saved = True
@@ -151,9 +158,9 @@ def _verdict(path: str, lines: FileLines, anchor: Anchor, text: str) -> Verdict:
 
 def _still_says(fact: StoredFact, edit: AcceptedEdit, before: Span | None, after: Span | None) -> bool:
     """Whether the edit kept every word and number of the fact that was in its place. A code state stays true when the
-    code changes again."""
-    if fact.fact.fact_type is FactType.CODE_STATE and not edit.takes_back:
-        return True
+    code changes again, but not where an edit was taken back: it may be about that one."""
+    if fact.fact.fact_type is FactType.CODE_STATE:
+        return not edit.takes_back
     words = set(all_pieces(fact.fact.content)) - STOP
     stood = words & _words(edit.before or "", before)
     return bool(stood) and stood <= _words(edit.after, after)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from palimpsest.domain.approvals import PROPOSE_EDIT, edit_request
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.taking_back import ChangeState
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.facts.accepted_edits import AcceptedEdits
@@ -26,7 +27,7 @@ from palimpsest.services.tools.editors import AttachedEditor, Change, EditorGone
 from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.storage import file_changes
-from palimpsest.storage.file_changes import ChangeState, NewChange
+from palimpsest.storage.file_changes import NewChange
 
 MAX_EDITS: Final = 100
 

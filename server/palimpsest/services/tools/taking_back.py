@@ -15,14 +15,14 @@ from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
-from palimpsest.domain.taking_back import Standing, differences, without_edit
+from palimpsest.domain.taking_back import ChangeState, Standing, differences, without_edit
 from palimpsest.machine import utc_now
 from palimpsest.services.events import ConversationChanged, Listeners
-from palimpsest.services.facts.accepted_edits import AcceptedEdits
+from palimpsest.services.facts.accepted_edits import MOST_CHARS, AcceptedEdits
 from palimpsest.services.tools.current_files import CurrentFiles
 from palimpsest.services.tools.editors import AttachedEditor, Change, EditorGone, Replacement
 from palimpsest.storage import file_changes
-from palimpsest.storage.file_changes import ChangeState, StoredChange
+from palimpsest.storage.file_changes import StoredChange
 from palimpsest.storage.store import Store
 
 _ATTEMPTS: Final = 3
@@ -106,7 +106,7 @@ class FileChanges:
 
     async def load(self) -> None:
         """Tell facts of the edits that earlier servers stored."""
-        self.edits.add_stored(await self.store.read(file_changes.newest, _MOST_BYTES_FOR_FACTS))
+        self.edits.add_stored(await self.store.read(file_changes.newest, MOST_CHARS))
 
     async def listed(self, conversation_id: ConversationId, turn_id: TurnId | None = None) -> list[ChangeNow]:
         """The edits of a turn, or of all turns of the conversation, oldest first. Raises NotFound."""
@@ -145,12 +145,19 @@ class FileChanges:
         chosen = found if change_ids is None else _chosen(found, change_ids)
         if paths is not None:
             chosen = [change for change in chosen if change.path in paths]
-        return await self.take_back_these(conversation_id, chosen, first)
+        return await self._take_back(conversation_id, chosen, first)
 
-    async def take_back_these(
+    async def take_back_range(
+        self, conversation_id: ConversationId, start: int, end: int | None, first: AttachedEditor | None = None
+    ) -> list[FileOutcome]:
+        """Take back the edits of the messages [start, end), hidden or not; None for all from `start` on."""
+        found = await self.store.read(file_changes.of_messages, conversation_id, start, end)
+        return await self._take_back(conversation_id, found, first)
+
+    async def _take_back(
         self, conversation_id: ConversationId, chosen: Sequence[StoredChange], first: AttachedEditor | None = None
     ) -> list[FileOutcome]:
-        """Take back edits of a conversation, given oldest first; one request after the other."""
+        """Take back edits, given oldest first; one request after the other."""
         if not chosen:
             return []
         async with self._one_by_one:
@@ -247,10 +254,6 @@ class FileChanges:
             return found
 
         return await self.store.read(read)
-
-
-_MOST_BYTES_FOR_FACTS: Final = 16 * 1024 * 1024
-"""As much as `AcceptedEdits` holds."""
 
 
 def _chosen(found: Sequence[StoredChange], change_ids: Collection[str]) -> list[StoredChange]:

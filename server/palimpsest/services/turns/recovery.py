@@ -24,6 +24,10 @@ OFFERED_FOR: Final = timedelta(days=3)
 """The age up to which the user is told about a broken answer without asking."""
 
 
+Hides = Literal[Resolution.RETRY, Resolution.DISCARD]
+"""The choices that hide the answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class BrokenAnswer:
     """An answer that broke off, and about which the user has not decided yet."""
@@ -59,6 +63,11 @@ class Recovery:
     async def last_turn(self, conversation_id: ConversationId) -> TurnId:
         """The turn whose answer `continue` and `retry` are about. Raises InvalidRequest when there is none."""
         return await self.engine.store.read(recovering.last_turn, conversation_id)
+
+    async def first_hidden_by(self, turn_id: TurnId, choice: Hides) -> MessageId | None:
+        """The first message that the choice would hide, with all behind it; None when it was made already. Raises
+        NotFound, and InvalidRequest when the choice is not possible."""
+        return await self.engine.store.read(recovering.first_hidden_by, turn_id, choice)
 
     async def resolve(
         self,

@@ -148,6 +148,15 @@ def keep(ended: TurnId) -> None:
         raise InvalidRequest(_CHOSEN[Resolution(row.resolution)])
 
 
+def first_hidden_by(ended: TurnId, how: Literal[Resolution.RETRY, Resolution.DISCARD]) -> MessageId | None:
+    """The first message that the choice would hide, with all behind it; None when it was made before. Raises as
+    `reopen`."""
+    conversation_id = turn_records.find(ended).conversation_id
+    if is_discarded(ended) if how is Resolution.DISCARD else made_by(ended, how, conversation_id) is not None:
+        return None
+    return MessageId(_resolvable(ended, conversation_id).asked + 1)
+
+
 def is_discarded(ended: TurnId) -> bool:
     """Whether its answer was discarded. Raises NotFound, and InvalidRequest for a turn that has not ended."""
     return bool(_ended(ended).resolution == Resolution.DISCARD)

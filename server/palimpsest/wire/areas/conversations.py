@@ -6,6 +6,7 @@ import enum
 
 import attrs
 
+from palimpsest.wire.areas.file_changes import UndoneFile
 from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.areas.usage import ContextUsage
 from palimpsest.wire.declare import Notification, Request, Wire
@@ -297,6 +298,8 @@ class RollbackParams(Wire):
     message_id: int | None = None
     """The first message to hide, widened to the beginning of its exchange. Absent: the user's newest message,
     which goes with its answer."""
+    take_back_changes: bool | None = None
+    """Whether to take back the accepted edits of the hidden messages as well, as `turn/undoChanges` does."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -309,6 +312,8 @@ class RollbackResult(Wire):
     """The user's first message among them, so that the user can send it again."""
     usage: ContextUsage
     """How full the context is now."""
+    files: list[UndoneFile] | None = None
+    """With `takeBackChanges`: what became of each file that was edited there."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

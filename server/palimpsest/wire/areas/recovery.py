@@ -123,6 +123,9 @@ class ResolveParams(Wire):
     """With `continue` and `retry`: the token of the stream, as in `chat`."""
     work_done_token: int | str | None = None
     """With `continue` and `retry`: the token of a work-done progress, as in `chat`."""
+    take_back_changes: bool | None = None
+    """With `retry` and `discard`: whether to take back the accepted edits of the answer that it hides, as
+    `turn/undoChanges` does, with `retry` before it is answered again."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -138,6 +141,9 @@ class GoOnParams(Wire):
     """The token of the stream, as in `chat`."""
     work_done_token: int | str | None = None
     """The token of a work-done progress, as in `chat`."""
+    take_back_changes: bool | None = None
+    """With `turn/retry`: whether to take back the accepted edits of the answer that it hides, as `turn/undoChanges`
+    does, before the message is answered again."""
 
 
 MESSAGES: tuple[Request | Notification, ...] = (

@@ -7,6 +7,7 @@ import enum
 import attrs
 
 from palimpsest.wire.areas.attachments import Attachment
+from palimpsest.wire.areas.file_changes import UndoneFile
 from palimpsest.wire.areas.usage import ContextUsage
 from palimpsest.wire.declare import Notification, Request, Wire
 
@@ -123,6 +124,8 @@ class ChatResult(Wire):
     """The whole answer, when there was no `partialResultToken`."""
     stop_reason: str | None = None
     """Why the model stopped: `end`, `output_limit`, `filtered`, `tool_rounds`."""
+    files: list[UndoneFile] | None = None
+    """With `takeBackChanges`: what became of each file that the hidden answer had edited."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -54,6 +54,11 @@ class Attachments(Feature):
         for attached in self._attached.values():
             attached.editors.bring(attached.editor, self._tools)
 
+    def editor(self, root: Path) -> FolderEditor | None:
+        """The editor, for a folder that it uses."""
+        attached = self._attached.get(root)
+        return None if attached is None else attached.editor
+
     def on_left(self, root: Path) -> None:
         if (attached := self._attached.pop(root, None)) is not None:
             attached.detach()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.turns.recovery import Break, Rerun, Resolution
+from palimpsest.services.chat.commands.file_changes import EDITS, said_of
 from palimpsest.services.chat.commands.markdown import minute, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.turns.recovery import Recovery
@@ -27,8 +29,18 @@ _BREAKS: Final = {
 }
 
 
-async def retry(scope: Scope, _: str) -> Reply:
-    return await _run_again(scope, Resolution.RETRY)
+async def retry(scope: Scope, argument: str) -> Reply:
+    if not argument:
+        return await _run_again(scope, Resolution.RETRY)
+    if argument != EDITS:
+        raise InvalidRequest(f"Type /retry, or /retry {EDITS} to take back the edits of the answer first.")
+    recovery = Recovery(scope.session.turns)
+    ended = await recovery.last_turn(scope.conversation_id)
+    start, said = await recovery.first_hidden_by(ended, Resolution.RETRY), ""
+    if start is not None:
+        said = said_of(await scope.session.folder.changes.take_back_range(scope.conversation_id, start, None))
+    done = await _run_again(scope, Resolution.RETRY)
+    return replace(done, text=f"{said}\n\n{done.text}".lstrip())
 
 
 async def go_on(scope: Scope, _: str) -> Reply:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import MessageId
+from palimpsest.services.chat.commands.file_changes import EDITS, said_of
 from palimpsest.services.chat.commands.markdown import code, plain
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, number
 from palimpsest.services.chat.commands.sharing import purge_elsewhere, purged_elsewhere
@@ -33,15 +34,20 @@ async def rename(scope: Scope, title: str) -> Reply:
 
 
 async def rollback(scope: Scope, argument: str) -> Reply:
-    first = (
-        MessageId(number(argument, "/rollback N, with the number of the first message to hide")) if argument else None
-    )
+    words = argument.split()
+    takes_back = words[-1:] == [EDITS]
+    written = " ".join(words[:-1] if takes_back else words)
+    first = MessageId(number(written, "/rollback N, with the number of the first message to hide")) if written else None
     done = await scope.conversations.roll_back(scope.conversation_id, first)
     hidden = (
         f"Message {done.start} is" if done.start == done.end - 1 else f"Messages {done.start} to {done.end - 1} are"
     )
     said = f"{hidden} hidden. You can still read what was said."
-    return Reply(f"{said} What you had typed there is your draft now." if done.draft else said, draft=done.draft)
+    said = f"{said} What you had typed there is your draft now." if done.draft else said
+    if takes_back:
+        files = await scope.session.folder.changes.take_back_range(scope.conversation_id, done.start, done.end)
+        said = f"{said}\n\n{said_of(files)}"
+    return Reply(said, draft=done.draft)
 
 
 async def purge(scope: Scope, argument: str) -> Reply:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from palimpsest.domain.command_names import CommandName
-from palimpsest.services.chat.commands import answers, context, conversation, costs, mcp, memory, sharing
+from palimpsest.services.chat.commands import answers, context, conversation, costs, file_changes, mcp, memory, sharing
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, is_built_in, parse, typed_name
@@ -48,6 +48,8 @@ RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.FORK: conversation.fork,
     CommandName.RETRY: answers.retry,
     CommandName.CONTINUE: answers.go_on,
+    CommandName.CHANGES: file_changes.changes,
+    CommandName.REVERT: file_changes.revert,
     CommandName.RENAME: conversation.rename,
     CommandName.PIN: memory.pin,
     CommandName.RULES: memory.rules,

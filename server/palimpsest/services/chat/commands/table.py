@@ -40,11 +40,19 @@ COMMANDS: Final = (
     SlashCommand(CommandName.REGENERATE, "N", "Write summary N again."),
     SlashCommand(CommandName.UNDO, "", "Undo the last change of summaries. Repeat it to undo the change before."),
     SlashCommand(CommandName.REDO, "", "Redo the change of summaries that you undid last."),
-    SlashCommand(CommandName.ROLLBACK, "[N]", "Hide your newest message with its answer, or all from message N on."),
+    SlashCommand(
+        CommandName.ROLLBACK,
+        "[N] [edits]",
+        "Hide your newest message with its answer, or all from message N on; with `edits`, take edits of files back.",
+    ),
     SlashCommand(CommandName.PURGE, "[A-B] [yes]", "Show what a purge would delete. With `yes`, delete it for good."),
     SlashCommand(CommandName.FORK, "[N]", "Continue in a new conversation that has the messages up to N."),
-    SlashCommand(CommandName.RETRY, "", "Answer the last message again."),
+    SlashCommand(
+        CommandName.RETRY, "[edits]", "Answer the last message again; with `edits`, take its edits of files back first."
+    ),
     SlashCommand(CommandName.CONTINUE, "", "Continue the last answer where it broke off."),
+    SlashCommand(CommandName.CHANGES, "[N]", "List the edits of files that you accepted here, or show edit N."),
+    SlashCommand(CommandName.REVERT, "[N|PATH|all]", "Take back the edits of the last turn that made some, or others."),
     SlashCommand(CommandName.RENAME, "TITLE", "Give this conversation a title."),
     SlashCommand(CommandName.PIN, "TEXT", "Add a rule to every conversation of this folder."),
     SlashCommand(CommandName.RULES, "", "List the rules and the pins."),
