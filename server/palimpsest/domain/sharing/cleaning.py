@@ -7,10 +7,44 @@ shared as a copy, and the messages of a shared one are cleaned when they are sto
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from palimpsest.domain.messages import Content, MessageStatus, OpaquePart, map_texts
+from palimpsest.domain.models.escapes import replaced
 from palimpsest.domain.models.redaction import redact, redact_broken_off
+
+_SLASH: Final = r"\\{0,8}/"
+_SLASHES: Final = r"[\\/]{1,16}(?:\.[\\/]{1,16}){0,4}"
+
+
+def _spelled(place: str) -> str:
+    """The pattern for the path as it is written: with slashes or backslashes, one or more, as in JSON, and on Windows
+    also below the place where other shells have the drive."""
+    first, *names = re.split(r"[\\/]", place)
+    drive = first.removesuffix(":")
+    head = "" if not first else rf"(?:{re.escape(first)}|/(?:mnt/|cygdrive/)?{re.escape(drive)}(?=[\\/]))"
+    told = [re.escape(name) for name in names if name]
+    return head + (_SLASHES if first else _SLASH) + _SLASHES.join(told)
+
+
+class _Place:
+    """A path of this machine, and what stands for it in what is shared."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self._name = name
+        self._word = max(re.split(r"[\\/]", path), key=len).lower()
+        self._pattern = re.compile(rf"{_spelled(path)}(?![\w-])", re.IGNORECASE)
+
+    def taken_out(self, text: str) -> str:
+        text = replaced(text, self._found)
+        return self._pattern.sub(self._name, text) if self._word in text.lower() else text
+
+    def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
+        if self._word in text.lower():
+            for match in self._pattern.finditer(text):
+                yield match.start(), match.end(), self._name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +57,10 @@ class Cleaner:
     """The home directory."""
     is_idle: bool = False
     """Whether nothing is taken out: for what is not shared."""
-    _places: tuple[tuple[re.Pattern[str], str], ...] = field(init=False, compare=False, default=())
+    _places: tuple[_Place, ...] = field(init=False, compare=False, default=())
 
     def __post_init__(self) -> None:
-        places = tuple(
-            (re.compile(rf"(?:{'|'.join(map(re.escape, _spellings(place)))})(?![\w-])"), name)
-            for place, name in ((self.root, "."), (self.home, "~"))
-            if len(place) > 1
-        )
+        places = tuple(_Place(each, name) for each, name in ((self.root, "."), (self.home, "~")) if len(each) > 1)
         object.__setattr__(self, "_places", places)
 
     @classmethod
@@ -45,13 +75,13 @@ class Cleaner:
         return redact_broken_off(self._without_places(text))
 
     def _without_places(self, text: str) -> str:
-        for place, name in self._places:
-            text = place.sub(name, text)
+        for place in self._places:
+            text = place.taken_out(text)
         return text
 
     def holds_place(self, text: str) -> bool:
         """Whether the text names a place of this machine."""
-        return any(place.search(text) is not None for place, _ in self._places)
+        return self._without_places(text) != text
 
     def content(self, content: Content) -> Content:
         """The message without them; the same object when there is nothing to take out. What a service keeps beside its
@@ -63,11 +93,3 @@ class Cleaner:
         )
         clean = self.text if content.status is MessageStatus.COMPLETE else self._broken_off
         return map_texts(content if len(kept) == len(content.parts) else replace(content, parts=kept), clean)
-
-
-def _spellings(place: str) -> list[str]:
-    """The path as it is written with slashes, also as JSON may escape them, and on Windows with backslashes, and with
-    those in JSON."""
-    windows = place.replace("/", "\\")
-    found = [place, place.replace("/", "\\/")]
-    return list(dict.fromkeys([*found, windows, windows.replace("\\", "\\\\")])) if ":" in place else found
