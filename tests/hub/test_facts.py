@@ -20,7 +20,7 @@ async def test_the_last_word_counts_and_what_is_forgotten_stays_so(lab: Lab) -> 
         await ann.push_facts(team.id, repository, [NewFact(KEY, "open", "first"), NewFact("f" * 64, "open", "other")])
         == 2
     )
-    assert await bob.push_facts(team.id, repository, [NewFact(KEY, "open", "again")]) == 2
+    assert await bob.push_facts(team.id, repository, [NewFact(KEY, "open", "first")]) == 2
     assert await bob.push_facts(team.id, repository, [NewFact(KEY, "closed", "again")]) == 3
     assert await ann.facts(team.id, repository, 2) == [FactChange(3, KEY, "closed", team.ids["ann"], "first")]
     assert await ann.push_facts(team.id, repository, [NewFact(KEY, "forgotten", None)]) == 4
@@ -30,6 +30,22 @@ async def test_the_last_word_counts_and_what_is_forgotten_stays_so(lab: Lab) -> 
     await ann.push_facts(team.id, repository, [NewFact(KEY, "forgotten", None)])
     query = "SELECT member::text, action, subject, detail FROM hub.audit WHERE team = %s"
     assert lab.owner.execute(query, [team.id]).fetchall() == [(team.ids["ann"], "forget", repository, KEY)]
+
+
+async def test_other_words_under_a_key_stand_beside_those_of_its_first_author(lab: Lab) -> None:
+    team = lab.team(ann="writer", bob="writer")
+    ann, bob = team.hub("ann"), team.hub("bob")
+    repository = await ann.repository(team.id, "b" * 40, "example.org/app")
+    await bob.push_facts(team.id, repository, [NewFact(KEY, "open", "junk")])
+    assert await ann.push_facts(team.id, repository, [NewFact(KEY, "open", "a fact")]) == 2
+    assert await ann.push_facts(team.id, repository, [NewFact(KEY, "open", "a fact")]) == 2
+    assert await ann.push_facts(team.id, repository, [NewFact(KEY, "closed", "a fact")]) == 4
+    expected = [FactChange(3, KEY, "closed", team.ids["bob"], "junk")]
+    expected.append(FactChange(4, KEY, "closed", team.ids["ann"], "a fact"))
+    assert await bob.facts(team.id, repository, 0) == expected
+    assert await bob.push_facts(team.id, repository, [NewFact(KEY, "forgotten", None)]) == 6
+    assert [each.body for each in await bob.facts(team.id, repository, 0)] == [None, None]
+    assert await ann.push_facts(team.id, repository, [NewFact(KEY, "open", "a fact")]) == 6
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ class Server:
         self.log = open(options.log, "a", encoding="utf-8")
         self.arrived: deque[bytes] = deque()
         """Bodies that were read and not yet taken."""
+        self.shared: str | None = None
+        """The state of the sharing of the conversation."""
         self.messages = self.read()
         self.later: list[Json] = []
         self.seq = 0
@@ -152,7 +154,11 @@ class Server:
         call = {"type": "tool_call", "callId": "a", "name": "read_file", "arguments": '{"path": "cut.py"}'}
         answer = {**message, "id": start + 1, "role": "assistant", "text": "A choice.", "parts": [call],
                   "state": "cancelled"}  # fmt: skip
-        page: Json = {"conversation": self.conversations[0], "messages": [message, answer]}
+        conversation = self.conversations[0]
+        if self.shared is not None:
+            conversation = {**conversation, "shared": {"teamId": "t", "state": self.shared, "team": "birds"}}
+            message |= {"author": "ann", "turnId": "turn-between"}
+        page: Json = {"conversation": conversation, "messages": [message, answer]}
         if start == 0:
             page["next"] = 2
         self.reply(request, page)
@@ -249,6 +255,16 @@ class Server:
         self.send({"method": "palimpsest/didChangePresence", "params": presence})
         presence["writer"] |= {"turnId": "turn-of-ann"}  # type: ignore[operator]
         self.send({"method": "palimpsest/didChangePresence", "params": presence})
+        self.end_turn(request, conversation)
+
+    def scene_between(self, request: Json, params: Json, conversation: str) -> None:
+        """A colleague has asked and was answered between two looks; then the sharing ends."""
+        for self.shared in ("current", "detached"):
+            change = {"conversationId": conversation, "seq": 1}
+            self.send({"method": "palimpsest/didChangeConversation", "params": change})
+            for _ in range(1 if self.shared == "detached" else 3):
+                read = self.await_message(lambda message: message.get("method") == "palimpsest/conversation/read")
+                self.on_conversation_read(read, read["params"])
         self.end_turn(request, conversation)
 
     def scene_busy(self, request: Json, params: Json, conversation: str) -> None:

@@ -432,11 +432,22 @@ def test_the_answer_of_a_colleague_is_shown_when_nothing_else_is(chats: Chats) -
     assert [each["turnId"] for each in chats.received("palimpsest/turn/attach")] == ["turn-of-ann"]
 
 
+def test_what_a_colleague_said_between_two_looks_and_the_end_of_the_sharing_are_told(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1") as terminal:
+        terminal.expect_prompt()
+        terminal.type("between" + ENTER)
+        terminal.expect("Others wrote here meanwhile.")
+        terminal.expect("shared no longer")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_the_answer_of_a_colleague_goes_on_when_it_is_looked_at_no_longer(chats: Chats) -> None:
     with chats.terminal("--conversations", "1", "--slow") as terminal:
         terminal.expect_prompt()
         terminal.type("shared" + ENTER)
         terminal.expect("the rest of turn-of-ann")
+        terminal.until("ann is writing")
         terminal.type(CTRL_C)
         terminal.expect("The answer goes on")
         terminal.expect_prompt()

@@ -222,7 +222,8 @@ BEGIN
 END
 $$;
 
--- Notes how far a store of the caller has come.
+-- Notes how far a store of the caller has come. Of each member the stores that were heard of last are known, because he
+-- may tell of as many as he likes.
 CREATE FUNCTION hub.seen(p_team uuid, p_conversation text, p_store text, p_seq bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -232,6 +233,12 @@ BEGIN
     INSERT INTO hub.replica VALUES (p_team, p_conversation, p_store, hub.me(), p_seq, clock_timestamp())
     ON CONFLICT (team, conversation, store, member) DO UPDATE
         SET applied_seq = excluded.applied_seq, seen_at = excluded.seen_at;
+    DELETE FROM hub.replica r WHERE r.team = p_team AND r.conversation = p_conversation AND r.member = hub.me()
+        AND r.store IN (
+            SELECT o.store FROM hub.replica o
+            WHERE o.team = p_team AND o.conversation = p_conversation AND o.member = hub.me()
+            ORDER BY o.seen_at DESC, o.store OFFSET 20
+        );
 END
 $$;
 

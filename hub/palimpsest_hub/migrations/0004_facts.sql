@@ -9,14 +9,15 @@ CREATE TABLE hub.fact (
     author uuid NOT NULL,
     body text CHECK (octet_length(body) <= 262144),
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (team, repository, key),
+    PRIMARY KEY (team, repository, key, author),  -- else who guesses a statement keeps the words of others out
     FOREIGN KEY (team, repository) REFERENCES hub.repository,
     CHECK ((body IS NULL) = (standing = 'forgotten'))
 );
 CREATE INDEX fact_seq ON hub.fact (team, repository, seq);
 
 -- Takes facts up, and answers the seq of the newest change. A forgotten fact stays forgotten; otherwise the last word
--- counts, in the order in which the hub hears it.
+-- counts for the fact of that key, whoever noted it, in the order in which the hub hears it. Other words under a key that
+-- another member has taken stand beside his: what he wrote there may be no fact at all, which the stores find out.
 CREATE FUNCTION hub.push_facts(p_team uuid, p_repository uuid, p_facts jsonb) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -34,14 +35,34 @@ BEGIN
     FOR f IN SELECT * FROM jsonb_to_recordset(p_facts) AS x(key text, standing text, body text) LOOP
         IF octet_length(f.body) > 262144 THEN
             PERFORM hub.refuse('too_large', 'A fact has over 256 KiB.');
+        ELSIF (f.key ~ '^[0-9a-f]{64}$' AND f.standing IN ('open', 'closed', 'forgotten')
+            AND (f.body IS NULL) = (f.standing = 'forgotten')) IS NOT TRUE
+        THEN
+            PERFORM hub.refuse('malformed', 'The hub does not take a value of this form.');
         END IF;
-        INSERT INTO hub.fact AS t (team, repository, key, seq, standing, author, body)
-        VALUES (p_team, p_repository, f.key, head + 1, f.standing, hub.me(), f.body)
-        ON CONFLICT (team, repository, key) DO UPDATE SET
-            seq = excluded.seq, standing = excluded.standing, changed_at = clock_timestamp(),
-            body = CASE WHEN excluded.standing <> 'forgotten' THEN t.body END
-            WHERE t.standing <> 'forgotten' AND t.standing <> excluded.standing;
+        CONTINUE WHEN EXISTS (
+            SELECT FROM hub.fact WHERE team = p_team AND repository = p_repository AND key = f.key
+                AND standing = 'forgotten'
+        );
+        UPDATE hub.fact t SET
+            seq = head + n.n, standing = f.standing, changed_at = clock_timestamp(),
+            body = CASE WHEN f.standing <> 'forgotten' THEN t.body END
+        FROM (
+            SELECT author, row_number() OVER (ORDER BY seq) AS n FROM hub.fact
+            WHERE team = p_team AND repository = p_repository AND key = f.key AND standing <> f.standing
+        ) AS n
+        WHERE t.team = p_team AND t.repository = p_repository AND t.key = f.key AND t.author = n.author;
         GET DIAGNOSTICS n = ROW_COUNT;
+        IF n = 0 THEN
+            INSERT INTO hub.fact (team, repository, key, seq, standing, author, body)
+            SELECT p_team, p_repository, f.key, head + 1, f.standing, hub.me(), f.body
+            WHERE NOT EXISTS (
+                SELECT FROM hub.fact WHERE team = p_team AND repository = p_repository AND key = f.key
+                    AND (f.standing <> 'open' OR body = f.body)
+            )
+            ON CONFLICT DO NOTHING;
+            GET DIAGNOSTICS n = ROW_COUNT;
+        END IF;
         head := head + n;
         IF n > 0 AND f.standing = 'forgotten' THEN  -- for everybody and for good
             INSERT INTO hub.audit (team, member, action, subject, detail)

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from palimpsest.domain.errors import ConversationBusy, LeaseLost
 from palimpsest.domain.messages import ConversationId
 from palimpsest.storage.sql import execute
-
-TURN: Final = "a turn"
-"""The holder's name in the lease of a turn."""
 
 
 @dataclass(frozen=True, slots=True)

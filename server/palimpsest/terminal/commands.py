@@ -95,7 +95,8 @@ class Commands:
         self._view.note(texts.continuing(one_line(conversation.title), count, one_line(conversation.model)))
         if (shared := conversation.shared) is not None and shared.state is not SharingState.DETACHED:
             self._view.note(texts.shared_with(one_line(shared.team or "")))
-            await self._session.newest_question()  # the server follows closely what somebody reads
+            asked = await self._session.newest_question()  # the server follows closely what somebody reads
+            self._session.seen_question = -1 if asked is None else asked.id
             if (writer := shared.writer) is not None and conversation.running_turn_id is None:
                 name, work = one_line(writer.name), one_line(writer.work)
                 self._view.note(texts.others_write(name, work, is_self=writer.is_self))

@@ -23,7 +23,7 @@ from palimpsest.values import Mismatch
 from palimpsest.wire.areas.lifecycle import ErrorData
 from palimpsest.wire.areas.sharing import MovedApartParams, PresenceChangedParams
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams, ApprovalRequestResult
-from palimpsest.wire.areas.usage import ContextEvent
+from palimpsest.wire.areas.usage import ContextEvent, ConversationChangedParams
 from palimpsest.wire.codec.convert import from_json, to_json
 from palimpsest.wire.codec.framing import FrameDecoder, FramingError, encode_frame
 from palimpsest.wire.declare import Request, Wire
@@ -34,7 +34,9 @@ _METHOD_NOT_FOUND = -32601
 _NOT_ASKED = {"code": -32803, "message": "The user was not asked."}
 _SHUTDOWN_TIMEOUT_S = 5.0
 _LOG_DELAY_S = 0.1
-_NEWS: dict[str, type[PresenceChangedParams] | type[MovedApartParams]] = {
+News = PresenceChangedParams | MovedApartParams | ConversationChangedParams
+_NEWS: dict[str, type[PresenceChangedParams] | type[MovedApartParams] | type[ConversationChangedParams]] = {
+    "palimpsest/didChangeConversation": ConversationChangedParams,
     "palimpsest/didChangePresence": PresenceChangedParams,
     "palimpsest/didMoveApart": MovedApartParams,
 }
@@ -53,7 +55,7 @@ class Connection:
         when another editor has answered, or the server is gone."""
         self.note: Callable[[str], None] | None = None
         """Shows a sentence of the server that comes while no call is followed. None: it is dropped."""
-        self.hear_others: Callable[[PresenceChangedParams | MovedApartParams], None] | None = None
+        self.hear_others: Callable[[News], None] | None = None
         """Hears what others do in shared conversations. None: nobody is told."""
         self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
         self._ids = itertools.count(1)

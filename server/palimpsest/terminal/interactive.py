@@ -93,7 +93,9 @@ class Conversation:
             self._waiting.appendleft(question)
         while not self._commands.wants_to_quit:
             if not self._waiting and (turn_id := self._others.take_turn()) is not None:
+                model, self._view.model = self._view.model, self._others.writer
                 await self._perform(self._others.show(turn_id), stopped=texts.NOT_SHOWN)
+                self._view.model = model
                 continue
             if not self._waiting:
                 self._is_busy = False

@@ -113,6 +113,8 @@ class Session:
         """Its URI."""
         self.conversation_id: str | None = None
         """None: the next message creates a conversation."""
+        self.seen_question = -1
+        """The id of the newest message of a user that is known to who sits here."""
         self._models: list[ModelInfo] | None = None
 
     async def conversations(self) -> list[ConversationInfo]:
@@ -140,6 +142,10 @@ class Session:
         count = (await self._read(0, 1)).conversation.message_count
         page = await self._read(max(0, count - _NEWEST), 2 * _NEWEST)
         return next((each for each in reversed(page.messages) if each.role is MessageRole.USER), None)
+
+    async def conversation(self) -> ConversationInfo | None:
+        """The current conversation; None when there is none."""
+        return None if self.conversation_id is None else (await self._read(0, 1)).conversation
 
     async def _read(self, start: int, limit: int) -> ReadConversationResult:
         params = ReadConversationParams(self.conversation_id or "", start, limit)

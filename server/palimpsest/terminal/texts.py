@@ -167,6 +167,7 @@ def several(matches: Sequence[tuple[int, str]]) -> str:
 SOMEBODY: Final = "Somebody else"
 NOT_SHOWN: Final = "The answer goes on, and is not shown here any more. /read shows it."
 BROKE_OFF: Final = "The answer broke off. /read shows what there is of it."
+SHARED_NO_LONGER: Final = "This conversation is shared no longer: what is said from now on is yours alone."
 OTHERS_WROTE: Final = "Others wrote here meanwhile. /read shows it."
 FORK_HINT: Final = "/fork goes on in a fork; your message is in the input history (the up arrow)."
 

@@ -67,10 +67,10 @@ class Conversation:
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a repository, by key."""
+    """The facts of a repository, by key and author."""
 
     head_seq: int = 0
-    found: dict[str, FactChange] = field(default_factory=dict)
+    found: dict[tuple[str, str], FactChange] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -173,13 +173,18 @@ def push_fact(found: Facts, fact: NewFact, me: str) -> None:
         raise HubRefused("too_large", "A fact has over 256 KiB.")
     check(_DIGEST.fullmatch(fact.key) is not None and fact.standing in ("open", "closed", "forgotten"))
     check((fact.body is None) == (fact.standing == "forgotten"))
-    new = FactChange(found.head_seq + 1, fact.key, fact.standing, me, fact.body)
-    if (known := found.found.get(fact.key)) is not None:
-        if known.standing in ("forgotten", fact.standing):
-            return
-        body = known.body if fact.standing != "forgotten" else None
-        new = replace(known, seq=found.head_seq + 1, standing=fact.standing, body=body)
-    found.found[fact.key], found.head_seq = new, found.head_seq + 1
+    known = sorted((each for each in found.found.values() if each.key == fact.key), key=lambda each: each.seq)
+    if any(each.standing == "forgotten" for each in known):
+        return
+    changed = [each for each in known if each.standing != fact.standing]
+    for each in changed:
+        body = each.body if fact.standing != "forgotten" else None
+        found.head_seq += 1
+        found.found[each.key, each.author] = replace(each, seq=found.head_seq, standing=fact.standing, body=body)
+    is_told = any(fact.standing != "open" or each.body == fact.body for each in known)
+    if not changed and not is_told and (fact.key, me) not in found.found:
+        found.head_seq += 1
+        found.found[fact.key, me] = FactChange(found.head_seq, fact.key, fact.standing, me, fact.body)
 
 
 def start_of(purge: Row) -> int:

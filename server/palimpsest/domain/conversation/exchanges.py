@@ -6,9 +6,11 @@ parallel batch into several assistant messages before the first result, they for
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
-from palimpsest.domain.messages import Content, Role
+from palimpsest.domain.messages import Content, Part, Role, TextPart, ToolCallPart, ToolResultPart
 
 
 def exchange_starts(contents: Sequence[Content]) -> list[int]:
@@ -45,3 +47,48 @@ def unanswered_calls(contents: Sequence[Content]) -> list[str]:
             if result.call_id in open_calls:
                 open_calls.remove(result.call_id)
     return open_calls
+
+
+def without_strays(contents: Sequence[Content]) -> list[Content]:
+    """The messages without calls that have no result right behind them, and without results of no such call: services
+    refuse each request that has one. A call becomes a sentence, and a result goes. A message without any is the same
+    object.
+
+    A store that was ended in the middle of a shared turn leaves a call behind, and a member may push anything.
+    """
+    strays: defaultdict[int, set[int]] = defaultdict(set)
+    waiting: dict[str, tuple[int, int]] = {}
+    is_answering = False
+
+    def give_up() -> None:
+        for at, number in waiting.values():
+            strays[at].add(number)
+        waiting.clear()
+
+    for at, content in enumerate(contents):
+        if content.role is Role.USER or (content.role is Role.ASSISTANT and is_answering):
+            give_up()
+            is_answering = False
+        for number, part in enumerate(content.parts):
+            match part:
+                case ToolCallPart():
+                    if content.role is Role.ASSISTANT and part.call_id not in waiting:
+                        waiting[part.call_id] = at, number
+                    else:
+                        strays[at].add(number)
+                case ToolResultPart():
+                    is_answering = is_answering or content.role is Role.TOOL
+                    if content.role is not Role.TOOL or waiting.pop(part.call_id, None) is None:
+                        strays[at].add(number)
+    give_up()
+    return [_without(each, strays[at]) if at in strays else each for at, each in enumerate(contents)]
+
+
+def _without(content: Content, numbers: set[int]) -> Content:
+    parts: list[Part] = []
+    for number, part in enumerate(content.parts):
+        if number not in numbers:
+            parts.append(part)
+        elif isinstance(part, ToolCallPart) and content.role is Role.ASSISTANT:
+            parts.append(TextPart("[A tool was called here, and no result came.]"))
+    return replace(content, parts=tuple(parts))

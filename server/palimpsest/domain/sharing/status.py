@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.messages import TurnId
+from palimpsest.domain.turns.states import TURN
 
-TURN: Final = "a turn"
 PURGE: Final = "a purge"
 PUSH: Final = "a push to the hub"
 _DOING: Final[Mapping[str, str]] = {

@@ -10,6 +10,9 @@ from typing import Final
 
 from palimpsest.domain.turns.journal import Ending
 
+TURN: Final = "a turn"
+"""The holder's name in the leases of a turn, of the store and of the hub."""
+
 
 class TurnState(StrEnum):
     ADMITTED = "admitted"

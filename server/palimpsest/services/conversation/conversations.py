@@ -17,7 +17,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryI
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.settings.settings import Layout
 from palimpsest.domain.turns.journal import shown_text
-from palimpsest.domain.turns.states import TurnState
+from palimpsest.domain.turns.states import TURN, TurnState
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.model_switch import Switch, switch_model
@@ -29,7 +29,6 @@ from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import inheritance
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
-from palimpsest.storage.leases import TURN
 from palimpsest.storage.sharing import members, shared
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal, turn_records

@@ -12,7 +12,8 @@ from typing import Final
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.sharing.log import SharedConversation
-from palimpsest.domain.sharing.status import TURN, Writing, doing
+from palimpsest.domain.sharing.status import Writing, doing
+from palimpsest.domain.turns.states import TURN
 from palimpsest.services.events import ConversationChanged, PresenceChanged
 from palimpsest.services.sharing.following import Following, Look
 from palimpsest.services.sharing.hub_errors import told

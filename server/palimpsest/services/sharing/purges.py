@@ -37,6 +37,21 @@ async def purge(sharing: Sharing, stretches: Sequence[tuple[str, int, int]]) -> 
                 await purge_forks(sharing, at)
 
 
+async def n_refused(sharing: Sharing, stretches: Sequence[tuple[str, int, int]]) -> int:
+    """How many of the messages the hub does not let this member purge: others wrote them, and he neither owns the
+    conversation nor is an admin of the team. Raises HubIsAway, HubFailed."""
+    n = 0
+    for owner, first, after in stretches:
+        standing = await sharing.store.read(shared.standing, ConversationId(owner))
+        others = await sharing.store.read(shared.authors, ConversationId(owner), first, after)
+        if standing is not None and others:
+            with told():
+                found = await sharing.hub.conversation(standing.team, owner)
+                roles = {each.id: each.role for each in await sharing.hub.teams()}
+            n += len(others) if found.owner != found.me and roles.get(standing.team) != "admin" else 0
+    return n
+
+
 async def _purge_shared(sharing: Sharing, at: ConversationId, first: int, after: int) -> None:
     try:
         async with sharing.taken(at, PURGE) as taken:

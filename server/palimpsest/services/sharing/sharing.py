@@ -46,6 +46,9 @@ _ANOTHER_HUB: Final = (
     "one again, or go on in a fork."
 )
 _LETTING_GO_S: Final = 2.0
+_PATIENCE_S: Final = 10.0
+"""How long another server of the store is waited for, which brings a conversation into step."""
+_LOOK_AGAIN_S: Final = 0.1
 _TRIES: Final = 5
 """How often a writer takes in what others wrote meanwhile, before it gives up."""
 
@@ -268,10 +271,19 @@ class Sharing:
         conversation that is not shared. Of the servers of one store only the one that holds the store's own lease asks
         the hub, which knows the store and not the server.
 
+        What another server of the store brings into step now is waited for.
+
         Raises ConversationBusy, HubIsAway, HubFailed.
         """
-        await self._reconciled(conversation_id)
-        return await self._take(conversation_id, holder)
+        until = asyncio.get_running_loop().time() + _PATIENCE_S
+        while True:
+            await self._reconciled(conversation_id)
+            try:
+                return await self._take(conversation_id, holder)
+            except ConversationBusy as busy:
+                if busy.holder not in (PUSH, arrivals.TAKING_IN) or asyncio.get_running_loop().time() > until:
+                    raise
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _take(self, conversation_id: ConversationId, holder: str) -> Taken | None:
         if (closing := self.closing.get(conversation_id)) is not None:

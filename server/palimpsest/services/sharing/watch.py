@@ -114,7 +114,7 @@ class Watch:
         try:
             if head_seq != standing.hub_seq:
                 await self.sharing.pull(conversation_id)
-            if await self.sharing.has_unpushed(conversation_id):
+            if self._may_write(standing.team) and await self.sharing.has_unpushed(conversation_id):
                 await self.sharing.reconcile(conversation_id)
         except Unsound as error:
             log.warning("a shared conversation does not follow from what is here: %s", error)
@@ -123,6 +123,10 @@ class Watch:
             log.info("a shared conversation was not brought into step: %s", error.kind)
         now = await self.sharing.store.read(shared.standing, conversation_id)
         return now is None or now.hub_seq >= head_seq
+
+    def _may_write(self, team: str) -> bool:
+        """Whether what the hub lacks can be pushed: what a reader hides stays his own."""
+        return team not in self.teams or self.teams[team].role != "reader"
 
     async def _ask_for_teams(self) -> None:
         await self.sharing.me()  # an unknown login is in no team either
@@ -147,8 +151,8 @@ class Watch:
 
     async def _count_unsent(self) -> int:
         n_unsent = 0
-        for each in await self.sharing.store.read(shared.shared_ids):
-            if await self.sharing.has_unpushed(each):
+        for each, team in (await self.sharing.store.read(shared.shared_ids)).items():
+            if self._may_write(team) and await self.sharing.has_unpushed(each):
                 n_unsent += await self.sharing.store.read(unsent.count, each)
         return n_unsent
 

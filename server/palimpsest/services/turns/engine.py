@@ -19,6 +19,7 @@ from palimpsest.domain.errors import (
 )
 from palimpsest.domain.messages import Content, ConversationId, TurnId
 from palimpsest.domain.turns.recovery import Rerun
+from palimpsest.domain.turns.states import TURN
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.context.admission import Admission, Beside
 from palimpsest.services.context.engine import ContextEngine
@@ -204,7 +205,7 @@ class TurnEngine:
         if sharing is not None and conversation_id is not None:
             known = None if request_id is None else await self.store.read(turn_records.find_requested, request_id)
             try:
-                taken = None if known is not None else await sharing.take(conversation_id, leases.TURN)
+                taken = None if known is not None else await sharing.take(conversation_id, TURN)
             except HubIsAway as error:
                 raise SharedIsAway from error
         held = _Held(sharing, taken)

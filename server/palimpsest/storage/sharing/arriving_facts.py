@@ -133,7 +133,8 @@ class _Taking:
         found = self._facts(arrival.key)
         known = self.known.get(arrival.key)
         if (held := holding(found)) is not None:
-            self._settle(arrival, held.id)
+            if arrival.body is not None and read(arrival.key, arrival.body) is not None:  # else the team has it not
+                self._settle(arrival, held.id)
         elif found and known is not None:
             facts.open_again(found[-1].id)
             self.is_changed = True

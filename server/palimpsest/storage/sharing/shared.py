@@ -294,6 +294,17 @@ def forget_id_of_copy(conversation_id: ConversationId) -> None:
     execute("DELETE FROM meta WHERE key = ?", f"copy:{conversation_id}")
 
 
+def shared_copies(conversation_id: ConversationId) -> list[str]:
+    """The titles of the copies of the conversation that are shared."""
+    rows = execute(
+        """SELECT conversation.title FROM meta JOIN conversation ON key = 'origin:' || conversation.id
+        JOIN shared_conversation ON shared_conversation.conversation = conversation.id
+        WHERE key LIKE 'origin:%' AND json_extract(value, '$.id') = ? ORDER BY conversation.created_at""",
+        conversation_id,
+    )
+    return [title for (title,) in rows]
+
+
 def has_others(conversation_id: ConversationId, member: str) -> bool:
     """Whether the conversation holds messages of its own that another member said."""
     found = execute("SELECT 1 FROM message WHERE conversation = ? AND author <> ? LIMIT 1", conversation_id, member)

@@ -14,7 +14,7 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, MessageId, Role, TurnId
 from palimpsest.domain.turns.recovery import Rerun, Resolution
-from palimpsest.domain.turns.states import TurnState
+from palimpsest.domain.turns.states import TURN, TurnState
 from palimpsest.storage import leases
 from palimpsest.storage.context import visibility
 from palimpsest.storage.context.visibility import HidingEffect
@@ -117,7 +117,7 @@ def reopen(writer: Writer, turn_id: TurnId, ended: TurnId, how: Rerun, conversat
     if (made := made_by(ended, how, conversation_id)) is not None:
         return Reopened(made, None, False)
     is_own, request_id = _choice(ended, how, conversation_id)
-    lease, _ = turns.take(writer, conversation_id, leases.TURN)
+    lease, _ = turns.take(writer, conversation_id, TURN)
     now = writer.now
     row = _resolvable(ended, conversation_id)
     is_whole = row.state is TurnState.COMMITTED and row.stop_reason not in _CUT_OFF

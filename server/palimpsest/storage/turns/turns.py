@@ -16,7 +16,7 @@ from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, ConversationId, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
 from palimpsest.domain.turns.journal import Ending, EventType, to_messages, usage_of
-from palimpsest.domain.turns.states import ENDING_STATES, TurnState
+from palimpsest.domain.turns.states import ENDING_STATES, TURN, TurnState
 from palimpsest.storage import contents, leases, model_calls
 from palimpsest.storage.context import cuts
 from palimpsest.storage.conversation import conversations, message_log
@@ -115,7 +115,7 @@ def admit(
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)
-    lease, has_closed = take(writer, conversation_id, leases.TURN)
+    lease, has_closed = take(writer, conversation_id, TURN)
     if record.draft:
         conversations.set_draft(conversation_id, "", now)
     stored = message_log.append(conversation_id, [request.content], now, turn_id=turn_id, counts=request.counts)

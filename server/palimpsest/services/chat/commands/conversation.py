@@ -57,7 +57,7 @@ async def purge(scope: Scope, argument: str) -> Reply:
     wanted, purging = message_range(which, "/purge A-B"), scope.session.purging
     if not is_confirmed:
         would = await purging.what_would_go(scope.conversation_id, wanted)
-        lines = [plain(would), await purge_elsewhere(scope)]
+        lines = [plain(would), await purge_elsewhere(scope, wanted)]
         lines.append(f"To delete it, type `/purge {f'{which} ' if which else ''}yes`.")
         return Reply("\n\n".join(filter(None, lines)))
     done = await purging.purge(scope.conversation_id, wanted, is_confirmed=True)

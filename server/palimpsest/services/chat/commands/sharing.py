@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from palimpsest.domain.errors import InvalidRequest, PalimpsestError
-from palimpsest.domain.messages import ConversationId
+from palimpsest.domain.errors import HubFailed, HubIsAway, InvalidRequest, PalimpsestError
+from palimpsest.domain.messages import ConversationId, MessageId
 from palimpsest.services.chat.commands import fact_sharing
 from palimpsest.services.chat.commands.markdown import code, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.sharing import publication
 from palimpsest.services.sharing.dry_run import dry_run
+from palimpsest.services.sharing.purges import n_refused
 from palimpsest.services.sharing.readers import readers_of
+from palimpsest.storage.sharing import shared as shared_conversations
 from palimpsest.wording import counted
 
 _MOST_NAMED: Final = 20
@@ -74,11 +76,27 @@ async def _reading(scope: Scope) -> str:
     return f"This conversation is shared.\n\n{listed}"
 
 
-async def purge_elsewhere(scope: Scope) -> str:
-    """Where else a purge would delete, as a sentence; empty for a conversation that is not shared."""
-    if scope.session.folder.sharing.current is None or not await _is_shared(scope):
+async def purge_elsewhere(scope: Scope, wanted: tuple[MessageId, MessageId] | None) -> str:
+    """Where else a purge would delete, and where not, in sentences; empty for what is not shared."""
+    sharing = scope.session.folder.sharing.current
+    if sharing is None:
         return ""
-    return "The conversation is shared: the hub and the stores of all who have it delete the same."
+    if not await _is_shared(scope):
+        copies = await sharing.store.read(shared_conversations.shared_copies, scope.conversation_id)
+        named = " and ".join(f"“{plain(title) or 'untitled'}”" for title in copies)
+        return f"A copy is shared and stays as it is: {named}. Purge the same there, too." if copies else ""
+    said = "The conversation is shared: the hub and the stores of all who have it delete the same."
+    try:
+        found = await scope.session.purging.scope_of(scope.conversation_id, wanted)
+        n = await n_refused(sharing, found.stretches)
+    except (HubIsAway, HubFailed):
+        return f"{said} The hub does not answer: as long as it is away, only what is all your own can be purged."
+    if not n:
+        return said
+    return (
+        f"{said} It will refuse that: others wrote {counted(n, 'message')} of these, and only their author, the owner "
+        "of the conversation or an admin of the team may purge them. Name a range of your own."
+    )
 
 
 async def purged_elsewhere(scope: Scope) -> str:
