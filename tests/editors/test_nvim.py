@@ -53,6 +53,11 @@ async def test_a_tool_does_what_the_user_has_seen_and_said_yes_to(
         assert "rules hold" in await session.passes()
 
 
+async def test_accepted_edits_are_taken_back(tmp_path: Path, folder: Path, models: HeldModels) -> None:
+    async with running(NEOVIM, "edits", tmp_path, folder, models) as session:
+        assert "rules hold" in await session.passes()
+
+
 async def test_a_fact_is_shown_where_it_stands_and_can_be_settled_there(tmp_path: Path, folder: Path) -> None:
     async with running(NEOVIM, "facts", tmp_path, folder, None) as session:
         assert "rules hold" in await session.passes()

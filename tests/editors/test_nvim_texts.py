@@ -37,5 +37,5 @@ def test_every_text_is_used() -> None:
     names = re.findall(r"^\s*(?:M\.)?(\w+) = [{\"]", TEXTS.read_text(encoding="utf-8"), re.MULTILINE)
     by_key = {"cancelled", "errored", "interrupted", "run_command", "propose_edit", "list_files", "search_files"}
     by_key |= {"read_file", "recall", "tool_output", "assistant", "keep", "discard", "retry", "always", "never"}
-    by_key |= {"current", "behind", "apart", "detached", "continue"}
+    by_key |= {"current", "behind", "apart", "detached", "continue", "asBefore"}
     assert [name for name in names if not re.search(rf"\b{name}\b", used) and name not in by_key] == []

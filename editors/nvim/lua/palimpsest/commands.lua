@@ -172,7 +172,7 @@ M.commands = {
   },
   retry = {
     run = function(chat)
-      chat:go_on(methods.TurnRetryRequest)
+      chat:retry()
     end,
   },
   continue = {
@@ -196,12 +196,35 @@ M.commands = {
   rollback = {
     run = function(chat)
       local entry = chat:entry_under_cursor()
-      about_conversation(chat, methods.ConversationRollbackRequest, { messageId = entry and entry.id }, function(result)
-        if chat.input:text() == "" then
-          chat.input:take_draft(result.draft)
-        end
-        chat:reload()
+      local params = { messageId = entry and entry.id }
+      if not has_conversation(chat) then
+        return
+      end
+      require("palimpsest.edits").offer(chat, chat:turns_from(params.messageId), function(takes_back)
+        params.takeBackChanges = takes_back
+        about_conversation(chat, methods.ConversationRollbackRequest, params, function(result)
+          if chat.input:text() == "" then
+            chat.input:take_draft(result.draft)
+          end
+          chat:reload()
+          require("palimpsest.edits").note(chat, result.files)
+        end)
       end)
+    end,
+  },
+  changes = {
+    run = function(chat)
+      if has_conversation(chat) then
+        require("palimpsest.edits").pick(chat)
+      end
+    end,
+  },
+  revert = {
+    argument = "[NUMBER|PATH|all]",
+    run = function(chat, argument)
+      if has_conversation(chat) then
+        require("palimpsest.edits").revert(chat, argument)
+      end
     end,
   },
   rename = {

@@ -17,6 +17,9 @@ return {
     end
     return vim.lsp.handlers["$/progress"](err, params, ctx)
   end,
+  ["workspace/applyEdit"] = function(err, params, ctx)
+    return require("palimpsest.edits").apply(err, params, ctx)
+  end,
   ["$/cancelRequest"] = function()
     require("palimpsest.approvals").cancelled()
   end,

@@ -194,6 +194,30 @@ M.facts = {
   author = " (noted by %s)",
 }
 
+M.edits = {
+  prompt = "Edits of files, the newest first",
+  none = "No edit of a file is kept of this conversation.",
+  states = { applied = "applied", takenBack = "taken back", unknown = "not known" },
+  outcomes = {
+    takenBack = "taken back, not saved; `u` in the file brings the edit again.%s",
+    asBefore = "there was nothing to take back.%s",
+    refused = "left as it is. %s",
+    unknown = "%s",
+  },
+  compare = "Compare: before, after, now",
+  take_back = "Take back",
+  leave = "Leave",
+  last = "the edits of the last turn that made some",
+  question = "Take back %s?",
+  offer = "What will be hidden made %s of files.",
+  both = "Take these edits back as well",
+  only = "Leave the files as they are",
+  before = "before the edit · %s",
+  after = "after the edit · %s",
+  now = "now · %s",
+  newer = "The buffer has changed meanwhile.",
+}
+
 M.sharing = {
   states = {
     current = "shared",

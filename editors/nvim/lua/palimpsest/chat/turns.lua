@@ -52,6 +52,7 @@ function Chat:_end_turn(which, err, result)
   if result then
     self.conversation_id = result.conversationId
     self:_take_usage(result.usage)
+    require("palimpsest.edits").note(self, result.files)
   elseif err and err.data and err.data.kind == "server_gone" and which.turn_id then
     -- What came stays to be seen until it can be read again.
     return self:_draw_bar()
@@ -203,6 +204,33 @@ function Chat:go_on(method)
   else
     self:_run(method, { turnId = turn_id })
   end
+end
+
+--- The turns of the messages from one on that are not hidden; without one, the last turn.
+---@param id integer|nil
+---@return table<string, boolean>
+function Chat:turns_from(id)
+  local last = self:_last_turn()
+  local turns = last and { [last] = true } or {}
+  for _, message in ipairs(id and self.messages or {}) do
+    if message.id >= id and not message.isHidden and message.turnId then
+      turns[message.turnId] = true
+    end
+  end
+  return turns
+end
+
+--- Answers the last message again; the user is asked about the edits of the answer that this hides.
+function Chat:retry()
+  local turn_id = self:_last_turn()
+  if self:is_answering() or not turn_id then
+    return self:go_on(methods.TurnRetryRequest)
+  end
+  require("palimpsest.edits").offer(self, { [turn_id] = true }, function(takes_back)
+    if not self:is_answering() then
+      self:_run(methods.TurnRetryRequest, { turnId = turn_id, takeBackChanges = takes_back })
+    end
+  end)
 end
 
 --- Resolves an answer that broke off, in the conversation that is shown.
