@@ -15,6 +15,8 @@ from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
+    Digest,
+    ImagePart,
     OpaquePart,
     Part,
     Role,
@@ -39,7 +41,15 @@ from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import ModelService, key_header
-from palimpsest_clients.rendering import BEGAN_EARLIER, attachment_text, call_arguments, called, returned
+from palimpsest_clients.rendering import (
+    BEGAN_EARLIER,
+    Picture,
+    attachment_text,
+    call_arguments,
+    called,
+    pictured,
+    returned,
+)
 from palimpsest_clients.retry import RetryPolicy
 
 API_VERSION: Final = "2026-10-21"
@@ -147,7 +157,9 @@ def _messages(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     for n_rendered, content in enumerate(context.messages, start=1):
         role = "assistant" if content.role is Role.ASSISTANT else "user"
         blocks = (
-            _assistant_blocks(content, provider, context.model) if role == "assistant" else _user_blocks(content.parts)
+            _assistant_blocks(content, provider, context.model)
+            if role == "assistant"
+            else _user_blocks(content.parts, context.pictures)
         )
         if blocks:
             if not messages and role == "assistant":
@@ -164,7 +176,8 @@ def _messages(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     return messages
 
 
-def _user_blocks(parts: Sequence[Part]) -> list[Block]:
+def _user_blocks(parts: Sequence[Part], pictures: Mapping[Digest, str]) -> list[Block]:
+    """Pictures of a tool's result are part of it."""
     blocks: list[Block] = []
     for part in parts:
         match part:
@@ -179,6 +192,13 @@ def _user_blocks(parts: Sequence[Part]) -> list[Block]:
                 if part.is_error:
                     block["is_error"] = True
                 blocks.append(block)
+            case ImagePart():
+                shown = [_text(each) if isinstance(each, str) else _image(each) for each in pictured(part, pictures)]
+                if blocks and (result := blocks[-1])["type"] == "tool_result":
+                    told = result.get("content", [])
+                    result["content"] = [*([_text(told)] if isinstance(told, str) else told), *shown]
+                else:
+                    blocks += shown
             case _:
                 pass
     return blocks
@@ -220,6 +240,10 @@ def _assistant_blocks(content: Content, provider: str, model: str) -> list[Block
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
+
+
+def _image(picture: Picture) -> Block:
+    return {"type": "image", "source": {"type": "base64", "media_type": picture.media_type, "data": picture.data}}
 
 
 def _call_id(call_id: str) -> str:

@@ -10,7 +10,16 @@ from urllib.parse import quote
 
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.errors import ErrorKind
-from palimpsest.domain.messages import Content, OpaquePart, Role, TextPart, ToolCallPart, ToolResultPart, canonical_json
+from palimpsest.domain.messages import (
+    Content,
+    Digest,
+    OpaquePart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    canonical_json,
+)
 from palimpsest.domain.models.provider import (
     Counted,
     Finished,
@@ -29,7 +38,7 @@ from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, own_call_id, string
 from palimpsest_clients.gemini_schema import supported_schema
 from palimpsest_clients.http import ModelService, key_header
-from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, called, returned, user_texts
+from palimpsest_clients.rendering import BEGAN_EARLIER, call_arguments, called, returned, said_by_user
 from palimpsest_clients.retry import RetryPolicy
 
 _NAME: Final = "gemini"
@@ -170,7 +179,11 @@ def _contents(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     contents: list[dict[str, Any]] = []
     for content in context.messages:
         role = "model" if content.role is Role.ASSISTANT else "user"
-        parts = _model_parts(content, provider, context.model) if role == "model" else _user_parts(content)
+        parts = (
+            _model_parts(content, provider, context.model)
+            if role == "model"
+            else _user_parts(content, context.pictures)
+        )
         if not parts:
             continue
         if not contents and role == "model":
@@ -185,8 +198,13 @@ def _contents(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     return contents
 
 
-def _user_parts(content: Content) -> list[Part]:
-    return [*map(_result, content.results), *({"text": text} for text in user_texts(content))]
+def _user_parts(content: Content, pictures: Mapping[Digest, str]) -> list[Part]:
+    """The pictures of a tool's result come behind it: older models take none in it."""
+    said = [
+        {"text": each} if isinstance(each, str) else {"inlineData": {"mimeType": each.media_type, "data": each.data}}
+        for each in said_by_user(content, pictures)
+    ]
+    return [*map(_result, content.results), *said]
 
 
 def _result(part: ToolResultPart) -> Part:

@@ -37,17 +37,27 @@ def live_model(entry: Entry) -> LiveModel:
     if window and served:
         window = min(window, served)
     max_output = tokens(best.get("max_completion_tokens")) or tokens(entry.get("max_completion_tokens"))
-    return LiveModel(entry["id"], limits(window, max_output))
+    return LiveModel(entry["id"], limits(window, max_output, sees(entry)))
 
 
-def limits(window: int | None, max_output: int | None) -> ModelLimits | None:
+def sees(entry: Entry) -> bool | None:
+    """Whether the model sees pictures, where the entry says so: `architecture.input_modalities` (OpenRouter),
+    `capabilities.vision` (Mistral), `input_modalities` (others)."""
+    inputs = _object(entry.get("architecture")).get("input_modalities", entry.get("input_modalities"))
+    if isinstance(inputs, list):
+        return "image" in inputs
+    vision = _object(entry.get("capabilities")).get("vision")
+    return vision if isinstance(vision, bool) else None
+
+
+def limits(window: int | None, max_output: int | None, images: bool | None = None) -> ModelLimits | None:
     """The limits; None without a window. Without an output it is a part of the window, and not more than most models
     give."""
     if window is None:
         return None
     if max_output is None:
-        return ModelLimits(window, max(1, min(window // 4, _LIKELY_OUTPUT)))
-    return ModelLimits(window, min(max_output, window))
+        return ModelLimits(window, max(1, min(window // 4, _LIKELY_OUTPUT)), images=images)
+    return ModelLimits(window, min(max_output, window), images=images)
 
 
 def is_llama_cpp(listed: Sequence[Entry]) -> bool:

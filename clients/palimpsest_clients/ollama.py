@@ -30,7 +30,7 @@ from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import own_call_id, string, word
 from palimpsest_clients.http import ModelService, key_header
-from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
+from palimpsest_clients.rendering import call_arguments, called, returned, said_by_user
 from palimpsest_clients.retry import RetryPolicy
 
 _NAME: Final = "ollama"
@@ -110,7 +110,8 @@ class OllamaClient:
             return None  # such as a model for embeddings
         # The window is the only limit of an answer.
         window = shown_window(shown)
-        return LiveModel(name, model_lists.limits(window, window))
+        sees = "vision" in abilities if isinstance(abilities, list) else None
+        return LiveModel(name, model_lists.limits(window, window, sees))
 
 
 def address_of(host: str) -> str:
@@ -168,11 +169,14 @@ def _messages(context: PreparedContext, provider: str) -> list[Message]:
             continue
         for result in content.results:
             _add_result(messages, result)
-        if text := "\n\n".join(user_texts(content)):
+        if said := said_by_user(content, context.pictures):
+            text = "\n\n".join(each for each in said if isinstance(each, str))
             if messages and messages[-1]["role"] == "user":
                 messages[-1]["content"] += f"\n\n{text}"
             else:
                 messages.append({"role": "user", "content": text})
+            if images := [each.data for each in said if not isinstance(each, str)]:
+                messages[-1].setdefault("images", []).extend(images)
     return messages
 
 

@@ -4,28 +4,72 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from palimpsest.domain import foreign_json
-from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, TextPart, ToolCallPart, ToolResultPart
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    Digest,
+    ImagePart,
+    OpaquePart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from palimpsest.domain.turns.answers import tool_name
 
 BEGAN_EARLIER: Final = "[The conversation began earlier.]"
 """The user's message in front of a request that begins with an answer, where a service wants a user's message first."""
 
 
-def user_texts(content: Content) -> list[str]:
-    """What the user typed and attached, in order, one text each; none is blank."""
-    texts = []
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as services take it."""
+
+    media_type: str
+    data: str
+    """Base64."""
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+def said_by_user(content: Content, pictures: Mapping[Digest, str]) -> list[str | Picture]:
+    """What the user typed and attached, and the pictures of a tool's result, in order; no text is blank. Each picture
+    comes behind the line that names it."""
+    said: list[str | Picture] = []
     for part in content.parts:
         match part:
             case TextPart() if part.text.strip():
-                texts.append(part.text)
+                said.append(part.text)
             case AttachmentPart():
-                texts.append(attachment_text(part))
+                said.append(attachment_text(part))
+            case ImagePart():
+                said += pictured(part, pictures)
             case _:
                 pass
-    return texts
+    return said
+
+
+def pictured(part: ImagePart, pictures: Mapping[Digest, str]) -> list[str | Picture]:
+    """The line of a picture, and the picture itself where it is sent."""
+    data = pictures.get(part.digest)
+    return [part.line()] if data is None else [part.line(), Picture(part.media_type, data)]
+
+
+def joined(said: Iterable[str | Picture]) -> list[str | Picture]:
+    """Neighboring texts as one, with an empty line between them."""
+    found: list[str | Picture] = []
+    for each in said:
+        if isinstance(each, str) and found and isinstance(last := found[-1], str):
+            found[-1] = f"{last}\n\n{each}"
+        else:
+            found.append(each)
+    return found
 
 
 def attachment_text(part: AttachmentPart) -> str:

@@ -470,8 +470,13 @@ async def test_the_models_that_can_chat_are_listed(client: OllamaClient, ollama:
         "embedder": {"capabilities": ["embedding"], "model_info": info},
         "odd": [],
     }
-    assert await provider.models() == [LiveModel("llama:8b", ModelLimits(8_192, 8_192)), LiveModel("odd", None)]
-    assert sorted(asked.target for asked in ollama.asked) == ["/api/show"] * 3 + ["/api/tags"]
+    ollama.shown["seer"] = {"capabilities": ["completion", "vision"], "model_info": info}
+    assert await provider.models() == [
+        LiveModel("llama:8b", ModelLimits(8_192, 8_192, images=False)),
+        LiveModel("odd", None),
+        LiveModel("seer", ModelLimits(8_192, 8_192, images=True)),
+    ]
+    assert sorted(asked.target for asked in ollama.asked) == ["/api/show"] * 4 + ["/api/tags"]
 
 
 async def test_a_model_that_cannot_be_asked_about_has_no_limits(client: OllamaClient, ollama: FakeOllama) -> None:

@@ -129,7 +129,8 @@ async def test_nothing_is_offered_where_nothing_may_be_read(tmp_path: Path, fold
             arguments = [{"uri": path.as_uri(), "range": {"start": 0, "end": 0}}]
             refused = await client.request(EXECUTE, {"command": "palimpsest.code.explain", "arguments": arguments})
             assert refused["error"]["code"] == -32602
-        for wrong in ([], [{}], [{"uri": 3}], [{"uri": (folder / "src/pump.py").as_uri(), "range": 3}]):
+        wrongs: list[list[dict[str, object]]] = [[], [{}], [{"uri": 3}]]
+        for wrong in (*wrongs, [{"uri": (folder / "src/pump.py").as_uri(), "range": 3}]):
             refused = await client.request(EXECUTE, {"command": "palimpsest.code.explain", "arguments": wrong})
             assert "takes one argument" in refused["error"]["message"]
 

@@ -82,7 +82,9 @@ MIRRORS: dict[type[Enum], Mirror] = {
     tools.ApprovalAnswer: Mirror(approvals.Answer),
     transfer.ImportOutcome: Mirror(own_transfer.Outcome),
     turns.TurnStatus: Mirror(states.TurnState, frozenset(("RUNNING",)), RUNNING),
-    turns.DeltaType: Mirror(journal.EventType, frozenset(("TURN",)), frozenset(("OPAQUE",)), has_own_values=True),
+    turns.DeltaType: Mirror(
+        journal.EventType, frozenset(("TURN",)), frozenset(("COUNTED", "IMAGE", "OPAQUE")), has_own_values=True
+    ),
     usage.Counting: Mirror(tokens.Certainty),
     usage.LimitsSource: Mirror(limits.LimitsSource),
     usage.Severity: Mirror(own_usage.Severity, has_own_values=True),

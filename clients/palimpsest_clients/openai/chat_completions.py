@@ -26,7 +26,7 @@ from palimpsest.domain.models.providers import KEY_HEADERS
 from palimpsest_clients import model_lists
 from palimpsest_clients.decoding import counts, string, word
 from palimpsest_clients.http import ModelService, key_header
-from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
+from palimpsest_clients.rendering import Picture, call_arguments, called, joined, returned, said_by_user
 from palimpsest_clients.retry import RetryPolicy
 
 _OPENAI: Final = "//api.openai.com"
@@ -132,12 +132,27 @@ def _messages(context: PreparedContext, provider: str) -> list[Message]:
             continue
         for result in content.results:
             _add_result(messages, result)
-        if text := "\n\n".join(user_texts(content)):
+        if said := said_by_user(content, context.pictures):  # a tool's result holds no picture in this format
             if messages and messages[-1]["role"] == "user":
-                messages[-1]["content"] += f"\n\n{text}"
+                messages[-1]["content"] += said
             else:
-                messages.append({"role": "user", "content": text})
+                messages.append({"role": "user", "content": said})
+    for message in messages:
+        if message["role"] == "user":
+            message["content"] = _content(joined(message["content"]))
     return messages
+
+
+def _content(said: Sequence[str | Picture]) -> str | list[dict[str, Any]]:
+    """A plain text where there is no picture: many services that imitate OpenAI take nothing else."""
+    if len(said) == 1 and isinstance(said[0], str):
+        return said[0]
+    return [
+        {"type": "text", "text": each}
+        if isinstance(each, str)
+        else {"type": "image_url", "image_url": {"url": each.url}}
+        for each in said
+    ]
 
 
 def _add_assistant(messages: list[Message], content: Content, provider: str, model: str) -> None:

@@ -33,7 +33,7 @@ from palimpsest.domain.models.providers import BY_NAME, KEY_HEADERS
 from palimpsest_clients import faults, model_lists
 from palimpsest_clients.decoding import counts, index, string, word
 from palimpsest_clients.http import ModelService, key_header
-from palimpsest_clients.rendering import call_arguments, called, returned, user_texts
+from palimpsest_clients.rendering import Picture, call_arguments, called, joined, returned, said_by_user
 from palimpsest_clients.retry import RetryPolicy
 
 _NAME: Final = "openai"
@@ -154,11 +154,28 @@ def _items(context: PreparedContext, provider: str) -> list[Item]:
         if content.role is Role.ASSISTANT:
             items += _assistant_items(content, provider, context.model)
             continue
-        for result in content.results:
+        said = joined(said_by_user(content, context.pictures))
+        results = content.results
+        for result in results:
             items.append({"type": "function_call_output", "call_id": _call_id(result.call_id), "output": result.text})
-        if text := "\n\n".join(user_texts(content)):
-            items.append({"type": "message", "role": "user", "content": text})
+        if results and said and len(results) == 1:  # the pictures that a tool showed
+            items[-1]["output"] = _inputs([results[0].text, *said] if results[0].text else said)
+        elif said:
+            items.append({"type": "message", "role": "user", "content": _content(said)})
     return items
+
+
+def _content(said: Sequence[str | Picture]) -> str | list[Item]:
+    return said[0] if len(said) == 1 and isinstance(said[0], str) else _inputs(said)
+
+
+def _inputs(said: Sequence[str | Picture]) -> list[Item]:
+    return [
+        {"type": "input_text", "text": each}
+        if isinstance(each, str)
+        else {"type": "input_image", "image_url": each.url, "detail": "high"}
+        for each in said
+    ]
 
 
 def _assistant_items(content: Content, provider: str, model: str) -> list[Item]:

@@ -254,6 +254,8 @@ export type AttachmentType =
     | "selection"
     /** Problems that the editor shows: `diagnostics`. */
     | "diagnostics"
+    /** A picture that was pasted or dropped: `name`, `data`. A picture in the workspace folder is a `file`. */
+    | "image"
     /** The files that are open in the editor: `paths`, and with `contents` their texts too. */
     | "openEditors";
 
@@ -328,7 +330,9 @@ export type EditorModelPartType =
     /** A tool call of the model: `callId`, `name`, `arguments`. */
     | "toolCall"
     /** The result of a tool call: `callId`, `name`, `text`, `isError`. */
-    | "toolResult";
+    | "toolResult"
+    /** A picture: `mediaType`, `data`. Only for models with `supportsImages`. */
+    | "image";
 
 /** The kind of a delta. */
 export type EditorModelDeltaType =
@@ -804,18 +808,20 @@ export interface ReadConversationParams {
 
 /** A part of a message. Which fields are present depends on `type`. */
 export interface MessagePart {
-    /** `text`, `reasoning`, `tool_call`, `tool_result` or `attachment`. */
+    /** `text`, `reasoning`, `tool_call`, `tool_result`, `attachment` or `image`. */
     type: string;
-    /** The text, or the text of a tool result. */
+    /** The text, the text of a tool result, or the line that stands for a picture. */
     text?: string;
     /** The id of the tool call. */
     callId?: string;
-    /** The name of the tool, or of the attachment. */
+    /** The name of the tool, of the attachment, or of the picture. */
     name?: string;
     /** The JSON arguments of a tool call, as the model wrote them. */
     arguments?: string;
     /** Whether a tool result is a failure. */
     isError?: boolean;
+    /** Of a picture: its name for `image/read`. */
+    digest?: string;
 }
 
 /** A stored message. */
@@ -1746,7 +1752,7 @@ export interface AttachedDiagnostic {
     code?: string;
 }
 
-/** An attachment of a message. The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files outside the workspace folder are refused. */
+/** An attachment of a message. The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files outside the workspace folder are refused. A picture is kept as a PNG or JPEG of at most 2,000 pixels on the longer edge, without what its file says beside it; of one that moves, the first frame. */
 export interface Attachment {
     /** The kind of the attachment. */
     type: AttachmentType;
@@ -1764,6 +1770,10 @@ export interface Attachment {
     paths?: Array<string>;
     /** Whether to attach the texts of the open files. Absent: only their names. */
     contents?: boolean;
+    /** The name of the picture for people, such as `screenshot.png`. */
+    name?: string;
+    /** The bytes of a PNG, JPEG, WebP or GIF picture in base64; at most 20 MiB of bytes. */
+    data?: string;
 }
 
 /** Attachments to look at before they are sent. */
@@ -2192,6 +2202,8 @@ export interface EditorModelInfo {
     maxOutputTokens?: number;
     /** Whether it can call tools. Absent: it can. */
     supportsTools?: boolean;
+    /** Whether it sees pictures, and this editor can hand them over. Absent: no. */
+    supportsImages?: boolean;
 }
 
 /** All models that this editor offers from now on. They are removed when the editor disconnects. */
@@ -2214,6 +2226,10 @@ export interface EditorModelPart {
     arguments?: Record<string, unknown>;
     /** Whether the result is a failure. */
     isError?: boolean;
+    /** The format of the picture: `image/png` or `image/jpeg`. */
+    mediaType?: string;
+    /** The bytes of the picture, in base64. */
+    data?: string;
 }
 
 /** A message of a request. */

@@ -13,10 +13,9 @@ from palimpsest.acp_agent.sessions import NOT_OFFERED, OpenConversation, Session
 from palimpsest.acp_agent.updates import TurnUpdates, agent_text, context_note, note
 from palimpsest.domain.command_names import TYPED, CommandName
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Content
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine
-from palimpsest.services.chat.attachments import take_snapshots, user_content
+from palimpsest.services.chat.attachments import Said, take_snapshots, user_content
 from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
@@ -62,13 +61,13 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
         await sessions.tell_state(opened)
         await opened.outbox.flush()
         return StopReason.END
-    content, request_id = await _content(session, asked), machine.new_id()
+    said, request_id = await _said(session, asked), machine.new_id()
     if opened.blank is not None and await session.conversations.holds(opened.id):
         opened.blank = None  # the first message was stored, and then cancelled
     if opened.blank is None:
-        starting = session.turns.start(opened.id, request_id, content)
+        starting = session.turns.start(opened.id, request_id, said.content, None, said.pictures)
     else:
-        starting = session.turns.begin(opened.blank, request_id, content)
+        starting = session.turns.begin(opened.blank, request_id, said.content, None, said.pictures)
     started = await begun(starting, lambda turn: _stop(sessions, turn))
     opened.blank = None
     assert isinstance(started, RunningTurn), "a new request begins a turn"
@@ -130,7 +129,7 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
     return (await run_command(Scope(session, None), text)).text
 
 
-async def _content(session: FolderSession, asked: Prompt) -> Content:
+async def _said(session: FolderSession, asked: Prompt) -> Said:
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
     files = await take_snapshots(texts, asked.attachments)
     return user_content(asked.text, files + await mentioned(Mentioning(session.folder, texts, asked.text, files)))

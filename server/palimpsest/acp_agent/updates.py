@@ -16,6 +16,7 @@ from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.messages import (
     AttachmentPart,
+    ImagePart,
     MessageStatus,
     ReasoningPart,
     Role,
@@ -122,6 +123,8 @@ def replay(messages: Iterable[StoredMessage], root: Path) -> Iterator[Update]:
                     yield thought(part.text, of)
                 case AttachmentPart():
                     yield _user(resource_link_block(part.label, _uri(root, part.label)), of)
+                case ImagePart():
+                    yield _user(text_block(part.line()), of)
                 case ToolCallPart():
                     call = _Call(f"{message.id}/{index}", part.name, part.arguments)
                     calls[part.call_id] = call.id

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal, NewType, assert_never
@@ -23,6 +23,7 @@ Digest = NewType("Digest", str)
 """64 lower-case hex digits of SHA-256."""
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 
 
@@ -85,6 +86,30 @@ class AttachmentPart:
 
 
 @dataclass(frozen=True, slots=True)
+class ImagePart:
+    """A picture. Its bytes are a content of the store, under the digest; the digest of the message covers them by it.
+
+    In the message of a tool's result it belongs to the result before it.
+    """
+
+    label: str
+    """The picture's name for people, such as `docs/login.png`."""
+    digest: Digest
+    media_type: str
+    """`image/png` or `image/jpeg`."""
+    width: int
+    """Pixels, like `height`."""
+    height: int
+    size_bytes: int
+    type: Literal["image"] = "image"
+
+    def line(self, handle: str = "") -> str:
+        """What stands for the picture in a text. `handle`: how the picture itself is found, such as `12:1`."""
+        name = " ".join(self.label.replace('"', "'").split())
+        return f'[image {handle}{" " * bool(handle)}"{name}", {self.width}x{self.height}]'
+
+
+@dataclass(frozen=True, slots=True)
 class OpaquePart:
     """Data that a provider wants back verbatim, such as a signature. It is never counted as text and never shown."""
 
@@ -95,7 +120,7 @@ class OpaquePart:
     type: Literal["opaque"] = "opaque"
 
 
-Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | AttachmentPart | OpaquePart
+Part = TextPart | ReasoningPart | ToolCallPart | ToolResultPart | AttachmentPart | ImagePart | OpaquePart
 
 _PART_TYPES: Final[Mapping[str, type[Part]]] = {
     "text": TextPart,
@@ -103,6 +128,7 @@ _PART_TYPES: Final[Mapping[str, type[Part]]] = {
     "tool_call": ToolCallPart,
     "tool_result": ToolResultPart,
     "attachment": AttachmentPart,
+    "image": ImagePart,
     "opaque": OpaquePart,
 }
 
@@ -129,6 +155,10 @@ class Content:
     @property
     def results(self) -> tuple[ToolResultPart, ...]:
         return tuple(part for part in self.parts if isinstance(part, ToolResultPart))
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ImagePart))
 
     def to_json(self) -> dict[str, Any]:
         """The content as a JSON object; `from_json` is the inverse."""
@@ -164,6 +194,8 @@ def _map_part(part: Part, change: Callable[[str], str]) -> Part:
             return replace(part, arguments=change(part.arguments))
         case AttachmentPart():
             return replace(part, label=change(part.label), text=change(part.text))
+        case ImagePart():
+            return replace(part, label=change(part.label))
         case OpaquePart():
             return part
         case _:
@@ -198,15 +230,27 @@ def read_content(value: Any) -> Content:
     ValueError."""
     try:
         content = Content.from_json(value)
-        texts = [item for part in value["parts"] for name, item in part.items() if name != "is_error"]
-        errors = [part.get("is_error", False) for part in value["parts"]]
-        texts += content.notes
+        items = [(name, item) for part in value["parts"] for name, item in part.items()]
+        texts = [item for name, item in items if name not in _NO_TEXTS] + list(content.notes)
         is_typed = all(type(text) is str and is_clean(text) for text in texts)
-        if is_typed and all(type(each) is bool for each in errors) and content.to_json() == value:
+        is_typed = is_typed and all(type(item) is _NO_TEXTS.get(name, str) for name, item in items)
+        if is_typed and all(map(_is_image, content.images)) and content.to_json() == value:
             return content
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise ValueError("no message")
+
+
+_NO_TEXTS: Final[Mapping[str, type]] = {"is_error": bool, "width": int, "height": int, "size_bytes": int}
+"""The fields of parts that are no texts."""
+_MAX_EDGE: Final = 1 << 16
+_MAX_BYTES: Final = 1 << 30
+
+
+def _is_image(part: ImagePart) -> bool:
+    """Whether the numbers of the part can be those of a picture."""
+    is_sized = 0 < part.width <= _MAX_EDGE and 0 < part.height <= _MAX_EDGE and 0 < part.size_bytes <= _MAX_BYTES
+    return is_sized and _DIGEST.fullmatch(part.digest) is not None
 
 
 def clean_text(text: str) -> tuple[str, tuple[str, ...]]:
@@ -233,7 +277,7 @@ def user_message(text: str) -> Content:
     return Content(Role.USER, (TextPart(cleaned),), notes=notes)
 
 
-def tool_result(call: ToolCallPart, text: str, *, is_error: bool = False) -> Content:
+def tool_result(call: ToolCallPart, text: str, *, is_error: bool = False, images: Sequence[ImagePart] = ()) -> Content:
     """The message with the result of `call`."""
     cleaned, notes = clean_text(text)
-    return Content(Role.TOOL, (ToolResultPart(call.call_id, call.name, cleaned, is_error),), notes=notes)
+    return Content(Role.TOOL, (ToolResultPart(call.call_id, call.name, cleaned, is_error), *images), notes=notes)

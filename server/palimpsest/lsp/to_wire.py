@@ -12,6 +12,7 @@ from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
+    ImagePart,
     OpaquePart,
     Part,
     ReasoningPart,
@@ -205,5 +206,7 @@ def _to_part(part: Part) -> MessagePart | None:
             return MessagePart(part.type, part.text, part.call_id, part.name, is_error=part.is_error)
         case AttachmentPart():
             return MessagePart(part.type, part.text, name=part.label)
+        case ImagePart():
+            return MessagePart(part.type, part.line(), name=part.label, digest=part.digest)
         case OpaquePart():
             return None

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from palimpsest.domain.messages import Digest, StepId
+from palimpsest.domain.messages import Content, Digest, StepId
 from palimpsest.storage.sql import execute
 
 REFERRING: Final = (
@@ -34,6 +34,30 @@ def keep(data: bytes) -> Digest:
     digest = digest_of(data)
     execute("INSERT OR IGNORE INTO content (digest, bytes) VALUES (?, ?)", digest, data)
     return digest
+
+
+def refer_message(row_id: int, content: Content) -> None:
+    """The message of the row refers to its pictures, as far as their bytes are here: of what a colleague shared, only
+    their digests are."""
+    for digest in {image.digest for image in content.images}:
+        execute(
+            "INSERT OR IGNORE INTO message_content (message, digest) SELECT ?, digest FROM content WHERE digest = ?",
+            *(row_id, digest),
+        )
+
+
+def keep_for_step(step_id: StepId, contents: Iterable[bytes]) -> None:
+    """Stores what the journal of the step names, until the step ends."""
+    for data in contents:
+        execute("INSERT OR IGNORE INTO step_content (step, digest) VALUES (?, ?)", step_id, keep(data))
+
+
+def forget_message(row_id: int) -> None:
+    """The message of the row refers to nothing any more."""
+    found = execute("SELECT digest FROM message_content WHERE message = ?", row_id).fetchall()
+    if found:
+        execute("DELETE FROM message_content WHERE message = ?", row_id)
+        forget(digest for (digest,) in found)
 
 
 def read(digest: Digest) -> bytes | None:

@@ -90,7 +90,7 @@ async def test_what_the_editor_holds_unsaved_is_attached(root: Path) -> None:
 async def test_a_snapshot_stays_as_it_was(root: Path) -> None:
     snapshots = await snap(root, FileAttachment("src/app.py"))
     (root / "src/app.py").write_text("changed")
-    assert user_content("look", snapshots).parts == (
+    assert user_content("look", snapshots).content.parts == (
         AttachmentPart("src/app.py", "one\ntwo\nthree\nfour\n"),
         TextPart("look"),
     )
@@ -178,7 +178,7 @@ async def test_all_attachments_together_are_bounded(root: Path) -> None:
 
 async def test_text_that_cannot_be_stored_is_cleaned_and_noted(root: Path) -> None:
     snapshots = await snap(root, SelectionAttachment(None, None, None, "a\0b\ud800"))
-    content = user_content("c\0", snapshots)
+    content = user_content("c\0", snapshots).content
     assert content.parts == (AttachmentPart("selection", "ab\ufffd"), TextPart("c"))
     assert content.notes == (
         "removed 1 NUL character",
@@ -191,12 +191,12 @@ async def test_text_that_cannot_be_stored_is_cleaned_and_noted(root: Path) -> No
 async def test_an_attachment_is_counted_and_its_rules_are_nobodys(bench: Opener, root: Path) -> None:
     b = await bench([says("Read.")])
     (root / "STYLE.md").write_text("Never use tabs in this project.\n" * 50)
-    content = user_content("What does it say?", await snap(root, FileAttachment("STYLE.md")))
+    content = user_content("What does it say?", await snap(root, FileAttachment("STYLE.md"))).content
     state = await b.session.contexts.state(b.conversation_id)
     plain = await b.session.contexts.accept(state, [Content(Role.USER, (TextPart("What does it say?"),))])
     accepted = await b.session.contexts.accept(state, [content])
     assert accepted.tokens[0] > plain.tokens[0] + 300
-    assert detect(user_content("Never use tabs in this project.", []))
+    assert detect(user_content("Never use tabs in this project.", []).content)
     assert not detect(content)
 
 
@@ -212,6 +212,6 @@ def test_no_text_closes_the_block_it_stands_in(hostile: str) -> None:
 
 def test_a_message_longer_than_any_window_is_refused_at_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attachments, "MAX_CHARACTERS", 10)
-    assert user_content("x" * 10, []).text == "x" * 10
+    assert user_content("x" * 10, []).content.text == "x" * 10
     with pytest.raises(InvalidRequest, match="11 characters, and at most 10"):
         user_content("x" * 11, [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from tests.services.scripted import Bench, Opener
@@ -73,7 +72,7 @@ async def test_what_is_attached_already_is_not_attached_again(bench: Opener) -> 
 async def test_only_the_first_mentions_count(bench: Opener) -> None:
     b = await of_folder(bench)
     for n in range(MAX_MENTIONS + 3):
-        Path(b.session.folder.root / f"f{n}").write_text("x")
+        (b.session.folder.root / f"f{n}").write_text("x")
     assert len(await taken(b, " ".join(f"@f{n}" for n in range(MAX_MENTIONS + 3)))) == MAX_MENTIONS
 
 

@@ -117,10 +117,16 @@ async def test_line_ends_and_encodings_are_understood(desk: Desk, data: bytes, a
     assert await desk.call("read_file", path="a.txt") == answer
 
 
-@pytest.mark.parametrize("data", [b"text\0text", b"\x89PNG\r\n\x1a\n\xff", b"\xff\xfe\x00", b"\xff\x01\x02"])
+@pytest.mark.parametrize("data", [b"text\0text", b"\x89PNG\r\n\0\xff", b"\xff\xfe\x00", b"\xff\x01\x02"])
 async def test_a_binary_file_is_refused(desk: Desk, data: bytes) -> None:
     desk.write("a.txt", data)
     with pytest.raises(InvalidRequest, match=f"binary file of {len(data)} bytes"):
+        await desk.call("read_file", path="a.txt")
+
+
+async def test_what_only_begins_as_a_picture_does_is_refused_as_one(desk: Desk) -> None:
+    desk.write("a.txt", b"\x89PNG\r\n\x1a\n\xff")
+    with pytest.raises(InvalidRequest, match="damaged"):
         await desk.call("read_file", path="a.txt")
 
 

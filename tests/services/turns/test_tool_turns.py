@@ -406,7 +406,7 @@ async def by_an_attached_file(b: ToolDesk, root: Path) -> Content:
     (root / "notes.md").write_text(HOSTILE)
     texts = WorkspaceTexts(WorkspaceFiles(root), {})
     b.provider.replies = [says("I see.")]
-    return user_content(f"See the notes. {RULE}", await take_snapshots(texts, [FileAttachment("notes.md")]))
+    return user_content(f"See the notes. {RULE}", await take_snapshots(texts, [FileAttachment("notes.md")])).content
 
 
 async def by_an_attachment_with_nothing_around_it(b: ToolDesk, root: Path) -> Content:

@@ -159,6 +159,7 @@
 ---| "range" # Lines of a file: `path`, `startLine`, `endLine`.
 ---| "selection" # The selection in the editor: `text`, and the place it comes from.
 ---| "diagnostics" # Problems that the editor shows: `diagnostics`.
+---| "image" # A picture that was pasted or dropped: `name`, `data`. A picture in the workspace folder is a `file`.
 ---| "openEditors" # The files that are open in the editor: `paths`, and with `contents` their texts too.
 
 --- The kind of a suggestion.
@@ -207,6 +208,7 @@
 ---| "text" # A text: `text`.
 ---| "toolCall" # A tool call of the model: `callId`, `name`, `arguments`.
 ---| "toolResult" # The result of a tool call: `callId`, `name`, `text`, `isError`.
+---| "image" # A picture: `mediaType`, `data`. Only for models with `supportsImages`.
 
 --- The kind of a delta.
 ---@alias palimpsest.EditorModelDeltaType
@@ -487,12 +489,13 @@
 
 --- A part of a message. Which fields are present depends on `type`.
 ---@class palimpsest.MessagePart
----@field type string `text`, `reasoning`, `tool_call`, `tool_result` or `attachment`.
----@field text? string The text, or the text of a tool result.
+---@field type string `text`, `reasoning`, `tool_call`, `tool_result`, `attachment` or `image`.
+---@field text? string The text, the text of a tool result, or the line that stands for a picture.
 ---@field callId? string The id of the tool call.
----@field name? string The name of the tool, or of the attachment.
+---@field name? string The name of the tool, of the attachment, or of the picture.
 ---@field arguments? string The JSON arguments of a tool call, as the model wrote them.
 ---@field isError? boolean Whether a tool result is a failure.
+---@field digest? string Of a picture: its name for `image/read`.
 
 --- A stored message.
 ---@class palimpsest.MessageInfo
@@ -1025,7 +1028,7 @@
 ---@field source? string The program that reports it, such as a linter.
 ---@field code? string Its code in that program.
 
---- An attachment of a message. The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files outside the workspace folder are refused.
+--- An attachment of a message. The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files outside the workspace folder are refused. A picture is kept as a PNG or JPEG of at most 2,000 pixels on the longer edge, without what its file says beside it; of one that moves, the first frame.
 ---@class palimpsest.Attachment
 ---@field type palimpsest.AttachmentType The kind of the attachment.
 ---@field path? string The file: a path below the workspace folder with `/`, an absolute path, or a `file:` URI.
@@ -1035,6 +1038,8 @@
 ---@field diagnostics? palimpsest.AttachedDiagnostic[] The problems.
 ---@field paths? string[] The open files; each in a form that `path` allows.
 ---@field contents? boolean Whether to attach the texts of the open files. Absent: only their names.
+---@field name? string The name of the picture for people, such as `screenshot.png`.
+---@field data? string The bytes of a PNG, JPEG, WebP or GIF picture in base64; at most 20 MiB of bytes.
 
 --- Attachments to look at before they are sent.
 ---@class palimpsest.EstimateAttachmentsParams
@@ -1289,6 +1294,7 @@
 ---@field family? string The public model that it is, such as `gpt-4o`. Its tokens are counted like those of that model.
 ---@field maxOutputTokens? integer The longest answer in tokens.
 ---@field supportsTools? boolean Whether it can call tools. Absent: it can.
+---@field supportsImages? boolean Whether it sees pictures, and this editor can hand them over. Absent: no.
 
 --- All models that this editor offers from now on. They are removed when the editor disconnects.
 ---@class palimpsest.EditorModelsChangedParams
@@ -1302,6 +1308,8 @@
 ---@field name? string The name of the tool.
 ---@field arguments? table<string, any> The arguments of the call.
 ---@field isError? boolean Whether the result is a failure.
+---@field mediaType? string The format of the picture: `image/png` or `image/jpeg`.
+---@field data? string The bytes of the picture, in base64.
 
 --- A message of a request.
 ---@class palimpsest.EditorModelMessage

@@ -26,7 +26,16 @@ from typing import Final
 from palimpsest.domain.chat_documents.changes import Change, change_between
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
-from palimpsest.domain.messages import AttachmentPart, Content, MessageId, MessageStatus, Role, clean_text
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    Content,
+    ImagePart,
+    MessageId,
+    MessageStatus,
+    Part,
+    Role,
+    clean_text,
+)
 from palimpsest.domain.turns.journal import EventType, JournalEvent
 from palimpsest.wording import counted
 
@@ -157,14 +166,27 @@ def message_section(message_id: int, content: Content, author: str | None = None
             calls = "".join(_call_section(message_id, call.name, call.arguments) for call in content.calls)
             return f"{_assistant_heading(message_id)}{escape(content.text)}{calls}{_ending(message_id, content.status)}"
         case Role.TOOL:
-            return BREAK.join(_result_section(message_id, result.name, result.text) for result in content.results)
+            pictures = "".join(f"\n{image.line()}" for image in content.images)
+            return BREAK.join(
+                _result_section(message_id, result.name, f"{result.text}{pictures}") for result in content.results
+            )
 
 
 def user_section(message_id: int, content: Content, author: str | None = None) -> str:
     """`author`: who wrote it, when it was not the user."""
     name = "you" if author is None else f"by {one_line(author)}"
-    labels = [f"> Attached: {one_line(part.label)}" for part in content.parts if isinstance(part, AttachmentPart)]
+    labels = [f"> Attached: {label}" for part in content.parts if (label := _attached(part)) is not None]
     return BREAK.join([f"## {message_id} · {name}", *(["\n".join(labels)] if labels else []), escape(content.text)])
+
+
+def _attached(part: Part) -> str | None:
+    match part:
+        case AttachmentPart():
+            return one_line(part.label)
+        case ImagePart():
+            return escape(part.line())
+        case _:
+            return None
 
 
 def aside(number: int, command: str, answer: str) -> str:

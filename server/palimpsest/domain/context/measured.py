@@ -27,6 +27,8 @@ _SMALL_TOKENS: Final = 300
 """Below this a service's own tokens around a message hide the rest: the spread is measured as if it were this much."""
 _BEFORE_SPREAD: Final = 300.0
 """Tokens. How far off the guess may be for what stands before the conversation, with what a service adds by itself."""
+_IMAGE_SPREAD: Final = 0.02
+"""Of what a formula says of pictures, as a share of it."""
 _ROUNDING: Final = 16
 """Tokens that a request may differ in from the sum of its parts."""
 _PRIOR_RAW: Final = 1_000
@@ -51,6 +53,8 @@ class Part(NamedTuple):
     raw_tokens: int
     kind: str = ""
     """What such texts have in common: who said it, or which tool."""
+    image_tokens: int = 0
+    """What its pictures take beside the text, in the model's own tokens, by the formula of its service."""
 
 
 class Estimate(NamedTuple):
@@ -59,6 +63,14 @@ class Estimate(NamedTuple):
     mean: int
     upper: int
     """Mean + 2 sigma."""
+
+
+def whole_estimate(estimator: Estimator, raw_tokens: int, image_tokens: int) -> Estimate:
+    """Of a request of which nothing was measured. `image_tokens`: what its pictures take by their formula; they are
+    among `raw_tokens`."""
+    texts = raw_tokens - image_tokens
+    more = math.ceil(image_tokens * (1 + 2 * _IMAGE_SPREAD))
+    return Estimate(estimator.mean(texts) + image_tokens, estimator.upper(texts) + more)
 
 
 class _Share(NamedTuple):
@@ -113,14 +125,14 @@ class Measured:
             if (share := self.shares.get(part)) is not None:
                 found.append(share.tokens)
             else:
-                guessed = factors.get(part.kind, usual) * part.raw_tokens
+                guessed = factors.get(part.kind, usual) * part.raw_tokens + part.image_tokens
                 found.append(guessed + estimator.overhead if part.start < 0 else guessed)
         return found
 
     def observe(self, parts: Sequence[Part], estimator: Estimator, real_tokens: int) -> Self:
         """With the word of its service about a request of those parts. A service that counts far too little (only what
         it did not cache, or nothing) is not believed at all: by its word a context would grow without end."""
-        expected = estimator.mean(sum(part.raw_tokens for part in parts))
+        expected = estimator.mean(sum(part.raw_tokens for part in parts)) + sum(part.image_tokens for part in parts)
         if real_tokens < expected / _PLAUSIBLE - _SMALL_TOKENS:
             return type(self)()
         known, _ = self._known(parts)
@@ -190,10 +202,12 @@ class Measured:
         for part in parts:
             factor = factors.get(part.kind, usual)
             sigma = max(estimator.sigma, _SAFETY * self.spread * factor) * part.raw_tokens
+            sigma += _IMAGE_SPREAD * part.image_tokens
+            tokens = factor * part.raw_tokens + part.image_tokens
             if part.start < 0:
-                found.append(_Share(estimator.overhead + factor * part.raw_tokens, sigma**2 + _BEFORE_SPREAD**2))
+                found.append(_Share(estimator.overhead + tokens, sigma**2 + _BEFORE_SPREAD**2))
             else:
-                found.append(_Share(factor * part.raw_tokens, sigma**2))
+                found.append(_Share(tokens, sigma**2))
         return found
 
     def _learned(self, shares: Mapping[Part, _Share]) -> dict[str, _Kind]:
@@ -203,7 +217,8 @@ class Measured:
             if part.start >= 0 and part not in self.shares:
                 kept = math.exp(-part.raw_tokens / _REMEMBERED_RAW)
                 raw, tokens = kinds.get(part.kind, (0.0, 0.0))
-                kinds[part.kind] = _Kind(raw * kept + part.raw_tokens, tokens * kept + share.tokens)
+                of_text = max(share.tokens - part.image_tokens, 0.0)
+                kinds[part.kind] = _Kind(raw * kept + part.raw_tokens, tokens * kept + of_text)
         return kinds
 
     def _shared(self, parts: Sequence[Part], estimator: Estimator, real_tokens: int) -> dict[Part, _Share]:

@@ -7,7 +7,8 @@ means: by the upper estimate, the request fits the limit it carries.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from palimpsest.domain.context.apportionment import apportion
@@ -68,6 +69,9 @@ class PreparedContext:
     n_stable_messages: int = 0
     """How many leading messages will not change before the next compaction: where a cache marker belongs."""
     tool_choice: ToolChoice = "auto"
+    pictures: Mapping[Digest, str] = field(default_factory=dict, compare=False, repr=False)
+    """The bytes of pictures that are sent, in base64, by their digests. Of any other picture the model gets its line:
+    it sees none, or the bytes are not here."""
 
     def __post_init__(self) -> None:
         if self.upper_tokens > self.limit_tokens:

@@ -18,6 +18,7 @@ from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
+    ImagePart,
     MessageId,
     Part,
     TextPart,
@@ -42,6 +43,7 @@ def make_preview(content: Content, message_id: MessageId, cap_tokens: int, count
 
     The cap may be exceeded only by what cannot be cut: names, ids and the note that says what was left out.
     """
+    content = without_images(content, message_id)
     sizes = [count_content(replace(content, parts=(part,)), count) - MESSAGE_OVERHEAD for part in content.parts]
     share = fair_share(sizes, max(cap_tokens - MESSAGE_OVERHEAD, 1))
     parts = tuple(
@@ -49,6 +51,23 @@ def make_preview(content: Content, message_id: MessageId, cap_tokens: int, count
         for part, size in zip(content.parts, sizes, strict=True)
     )
     return replace(content, parts=parts)
+
+
+def without_images(content: Content, message_id: MessageId) -> Content:
+    """The message with a line for each of its pictures, which says how the picture is found."""
+    parts: list[Part] = []
+    n_images = 0
+    for part in content.parts:
+        if not isinstance(part, ImagePart):
+            parts.append(part)
+            continue
+        n_images += 1
+        line = part.line(f"{message_id}:{n_images}")
+        if parts and isinstance(result := parts[-1], ToolResultPart):
+            parts[-1] = replace(result, text=f"{result.text}\n{line}")
+        else:
+            parts.append(TextPart(line))
+    return replace(content, parts=tuple(parts)) if n_images else content
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
@@ -152,4 +171,5 @@ def with_preview(live: MessagePiece, cap_tokens: int, count: CountText) -> Messa
     """`live` shown as a preview of at most about `cap_tokens`; unchanged when that would not make it smaller."""
     preview = make_preview(live.message.content, live.message.id, cap_tokens, count)
     tokens = count_content(preview, count)
-    return replace(live, preview=preview, preview_tokens=tokens) if tokens < live.tokens else live
+    shown = replace(live, preview=preview, preview_tokens=tokens, image_tokens=0)
+    return shown if shown.tokens < live.tokens else live

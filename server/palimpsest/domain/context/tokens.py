@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
+    ImagePart,
     OpaquePart,
     ReasoningPart,
     TextPart,
@@ -41,7 +42,8 @@ def count_bytes(text: str) -> int:
 
 
 def count_content(content: Content, count: CountText) -> int:
-    """Raw tokens of a message, its overhead included."""
+    """Raw tokens of a message, its overhead included. Of a picture it counts the line that names it; what the picture
+    itself takes depends on the model (`domain.models.images`)."""
     total = MESSAGE_OVERHEAD
     for part in content.parts:
         match part:
@@ -53,6 +55,8 @@ def count_content(content: Content, count: CountText) -> int:
                 total += count(part.text)
             case AttachmentPart():
                 total += count(part.label) + count(part.text)
+            case ImagePart():
+                total += count(part.line())
             case OpaquePart():
                 total += count(part.data)
             case _:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.models.images import ASSUMED, ImageTokens, read_rule
 
 DEFAULT_BUFFER: Final = 256
 """The tokens of the buffer when neither model nor provider nor user sets one."""
@@ -35,6 +36,8 @@ class ModelLimits:
     max_output: int
     max_input: int | None = None
     """A limit on the input below the window; None where the provider has none."""
+    images: bool | None = None
+    """Whether the model sees pictures; None where nobody said."""
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.max_output < 1 or (self.max_input is not None and self.max_input < 1):
@@ -56,6 +59,8 @@ class Model:
     estimator: Estimator
     service_name: str
     """The provider's name for the model, without a `PROVIDER/` prefix."""
+    images: ImageTokens | None = ASSUMED
+    """What pictures take; None for a model that is known to see none."""
 
     @property
     def is_exact(self) -> bool:
@@ -121,14 +126,15 @@ class ModelTable:
     """The built-in models by name prefix, and the defaults of providers.
 
     Built from the data file `models.json`: `families` (name -> tokenizer, factor, sigma), `models` (prefix -> provider,
-    family, window, max_output, max_input?, is_shut_down?), `providers` (name -> window, max_output, family, small?,
-    librarian?: model and its max_input).
+    family, window, max_output, max_input?, images?: a rule, or null for none, is_shut_down?), `providers` (name ->
+    window, max_output, family, images?, small?, librarian?: model and its max_input), `image_rules`.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._families: Mapping[str, Mapping[str, Any]] = data["families"]
         self._models: Mapping[str, Mapping[str, Any]] = data["models"]
         self._providers: Mapping[str, Mapping[str, Any]] = data["providers"]
+        self._image_rules = {name: read_rule(entry) for name, entry in data.get("image_rules", {}).items()}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +181,8 @@ class ModelTable:
         family = self._families[entry["family"]]
         limits = ModelLimits(entry["window"], entry["max_output"], entry.get("max_input"))
         estimator = Estimator(family["factor"], family["sigma"])
-        return Model(name, provider, limits, source, family["tokenizer"], estimator, service_name)
+        images = self._image_rules.get(entry["images"]) if "images" in entry else ASSUMED
+        return Model(name, provider, limits, source, family["tokenizer"], estimator, service_name, images)
 
 
 def with_window(model: Model, window: int) -> Model:

@@ -133,6 +133,8 @@ class ModelSettings:
     """A reserve of free tokens, for safety."""
     tokenizer: Literal["cl100k_base", "o200k_base"] | None = declare("models.NAME.tokenizer")
     """The vocabulary that counts its tokens."""
+    images: bool | None = declare("models.NAME.images")
+    """Whether it sees pictures. Unset: what its service says, else what is known of it."""
     input_price: float | None = declare("models.NAME.input_price", at_least=0)
     """What a million tokens of input cost, in US dollars. Counts with `output_price`. Unset: the built-in price, when
     one is known."""

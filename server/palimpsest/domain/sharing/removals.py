@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from palimpsest.domain.messages import AttachmentPart, Content, OpaquePart, Part, ToolCallPart
+from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, OpaquePart, Part, ToolCallPart
 from palimpsest.domain.sharing.cleaning import Cleaner
 
 PATH: Final = "path of this machine"
@@ -57,6 +57,8 @@ def _texts(parts: Iterable[Part]) -> Iterator[str]:
                 yield part.arguments
             case AttachmentPart():
                 yield f"{part.label}\n{part.text}"
+            case ImagePart():
+                yield part.label
             case OpaquePart():
                 continue
             case _:

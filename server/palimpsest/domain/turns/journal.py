@@ -15,6 +15,7 @@ from typing import Final
 
 from palimpsest.domain.messages import (
     Content,
+    ImagePart,
     MessageStatus,
     OpaquePart,
     Part,
@@ -40,6 +41,8 @@ class EventType(StrEnum):
     TOOL_START = "tool_start"
     TOOL_OUTPUT = "tool_output"
     TOOL_RESULT = "tool_result"
+    IMAGE = "image"
+    """A picture of a tool's result, before the result."""
     OPAQUE = "opaque"
     DONE = "done"
     ERROR = "error"
@@ -51,7 +54,7 @@ class JournalEvent:
 
     type: EventType
     text: str = ""
-    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `pause`, `counted`,
+    """A piece of text, a tool's result, the sentence of an error, or canonical JSON for `pause`, `counted`, `image`,
     `opaque` and `done`."""
     call_id: str | None = None
     name: str | None = None
@@ -149,9 +152,11 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
     messages = [Content(Role.ASSISTANT, tuple(parts), status)]
     results = {event.call_id: event for event in events if event.type is EventType.TOOL_RESULT}
     started = {event.call_id for event in events if event.type is EventType.TOOL_START}
+    shown = [event for event in events if event.type is EventType.IMAGE]
     for call in messages[0].calls:
         if (result := results.get(call.call_id)) is not None:
-            messages.append(tool_result(call, result.text, is_error=result.is_error))
+            images = [_image_of(each) for each in shown if each.call_id == call.call_id]
+            messages.append(tool_result(call, result.text, is_error=result.is_error, images=images))
         elif call.call_id in started and ending in CUT_SHORT:
             messages.append(tool_result(call, CUT_SHORT[ending] + _written_by(call.call_id, events), is_error=True))
         else:
@@ -238,6 +243,18 @@ class ToldPause:
     def to_event(self) -> JournalEvent:
         told = {"reason": self.reason, "ms": self.ms, "nFailed": self.n_failed}
         return JournalEvent(EventType.PAUSE, json.dumps(told, ensure_ascii=False))
+
+
+def image_event(part: ImagePart, call_id: str) -> JournalEvent:
+    """The event of a picture in the result of a call, which `to_messages` turns back into `part`."""
+    return JournalEvent(EventType.IMAGE, canonical_json({name: getattr(part, name) for name in _IMAGE}), call_id)
+
+
+def _image_of(event: JournalEvent) -> ImagePart:
+    return ImagePart(**json.loads(event.text))
+
+
+_IMAGE: Final = ("label", "digest", "media_type", "width", "height", "size_bytes")
 
 
 def opaque_event(part: OpaquePart) -> JournalEvent:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import TypeVar, assert_never
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import Content, ConversationId
+from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.folder_editor import FolderEditor
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat import attachments as service
 from palimpsest.services.chat.attachments import (
     FileAttachment,
     OpenEditorsAttachment,
+    PictureAttachment,
     Problem,
     ProblemsAttachment,
+    Said,
     SelectionAttachment,
     estimate_tokens,
     take_snapshots,
@@ -23,6 +26,7 @@ from palimpsest.services.chat.attachments import (
 from palimpsest.services.chat.mentioned import Mentioning, mentioned
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.pictures import MAX_BYTES
 from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest.wire.areas.attachments import (
     AttachedDiagnostic,
@@ -60,7 +64,7 @@ async def snapshots_of(
     return await take_snapshots(texts_of(ls, session), [_to_attachment(ls, session, each) for each in wanted])
 
 
-async def content_of(ls: PalimpsestServer, session: FolderSession, text: str, wanted: Sequence[Attachment]) -> Content:
+async def content_of(ls: PalimpsestServer, session: FolderSession, text: str, wanted: Sequence[Attachment]) -> Said:
     """The user's message with its attachments and what it mentions. Raises InvalidRequest."""
     attached = await snapshots_of(ls, session, wanted) if wanted else []
     attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached))
@@ -89,6 +93,8 @@ def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachm
         case AttachmentType.DIAGNOSTICS:
             problems = _needed(wanted.diagnostics, wanted, "diagnostics")
             return ProblemsAttachment(tuple(_to_problem(ls, session, each) for each in problems))
+        case AttachmentType.IMAGE:
+            return PictureAttachment(wanted.name or "picture", _bytes(_needed(wanted.data, wanted, "data")))
         case AttachmentType.OPEN_EDITORS:
             paths = tuple(_path_below(ls, session, each) for each in _needed(wanted.paths, wanted, "paths"))
             return OpenEditorsAttachment(paths, has_contents=bool(wanted.contents))
@@ -99,6 +105,15 @@ def _to_attachment(ls: PalimpsestServer, session: FolderSession, wanted: Attachm
 def _to_problem(ls: PalimpsestServer, session: FolderSession, given: AttachedDiagnostic) -> service.Problem:
     path = _path_below(ls, session, given.path)
     return Problem(path, given.line, given.severity, given.message, given.source, given.code)
+
+
+def _bytes(data: str) -> bytes:
+    if len(data) > 2 * MAX_BYTES:
+        raise InvalidRequest(f"A picture may have at most {MAX_BYTES:,} bytes. Attach a smaller one.")
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        raise InvalidRequest("The data of the picture is no base64, so it is not attached.") from None
 
 
 def _needed(value: T | None, wanted: Attachment, name: str) -> T:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.messages import Content, ConversationId, TurnId
+from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.features.attachments import content_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.remote_turns import find_remote, refuse_to_stop
@@ -15,7 +15,7 @@ from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_status, to_usage
-from palimpsest.services.chat.attachments import user_content
+from palimpsest.services.chat.attachments import Said, user_content
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.conversation.conversations import TurnOutcome
 from palimpsest.services.folder.session import FolderSession
@@ -38,12 +38,13 @@ if TYPE_CHECKING:  # the hub's package is an extra
 
 
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
-    session, known, content = await _target(ls, params)
+    session, known, said = await _target(ls, params)
+    asked = params.request_id, said.content, ls.part(OfferedModels).id, said.pictures
     if known is None:
         new = session.conversations.blank()
-        starting = session.turns.begin(new, params.request_id, content, ls.part(OfferedModels).id)
+        starting = session.turns.begin(new, *asked)
     else:
-        starting = session.turns.start(known, params.request_id, content, ls.part(OfferedModels).id)
+        starting = session.turns.start(known, *asked)
     conversation_id = new.id if known is None else known
     return await follow_to_the_end(
         ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
@@ -91,7 +92,7 @@ def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
         turn.cancel()
 
 
-async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Content]:
+async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Said]:
     """The session, conversation and message of a request; no conversation when the request names none and is no repeat.
 
     A repeat gets the turn that exists, whatever has happened to its attachments meanwhile.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pygls.exceptions import JsonRpcException
 
 from palimpsest.domain import foreign_json
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, canonical_json, clean_text
+from palimpsest.domain.messages import Content, Digest, Role, TextPart, ToolCallPart, canonical_json, clean_text
 from palimpsest.domain.models.provider import (
     Finished,
     StopReason,
@@ -42,7 +42,7 @@ from palimpsest.wire.areas.editor_models import (
 )
 from palimpsest.wire.codec.convert import from_json
 from palimpsest_clients.decoding import own_call_id
-from palimpsest_clients.rendering import call_arguments, user_texts
+from palimpsest_clients.rendering import call_arguments, said_by_user
 
 if TYPE_CHECKING:
     from palimpsest.lsp.features.parts.offered_models import Pieces
@@ -63,6 +63,7 @@ def to_models(offered: Sequence[EditorModelInfo]) -> list[EditorModel]:
             each.max_output_tokens,
             each.family or "",
             takes_tools=each.supports_tools is not False,
+            sees_images=bool(each.supports_images),
         )
         for each in offered
     ]
@@ -122,18 +123,21 @@ def _to_params(request_id: str, model: EditorModel, context: PreparedContext) ->
 def _to_messages(context: PreparedContext) -> Iterator[EditorModelMessage]:
     """The messages without displayed thinking and without parts for other services."""
     for content in context.messages:
-        if parts := list(_to_parts(content)):
+        if parts := list(_to_parts(content, context.pictures)):
             yield EditorModelMessage(MessageRole(content.role.value), parts)
 
 
-def _to_parts(content: Content) -> Iterator[EditorModelPart]:
+def _to_parts(content: Content, pictures: Mapping[Digest, str]) -> Iterator[EditorModelPart]:
     for result in content.results:
         yield EditorModelPart(
             EditorModelPartType.TOOL_RESULT, result.text, result.call_id, result.name, is_error=result.is_error or None
         )
     if content.role is not Role.ASSISTANT:
-        for text in user_texts(content):
-            yield EditorModelPart(EditorModelPartType.TEXT, text)
+        for each in said_by_user(content, pictures):
+            if isinstance(each, str):
+                yield EditorModelPart(EditorModelPartType.TEXT, each)
+            else:
+                yield EditorModelPart(EditorModelPartType.IMAGE, media_type=each.media_type, data=each.data)
         return
     for part in content.parts:
         match part:

@@ -16,16 +16,19 @@ from typing import Final, assert_never
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.deny_list import is_denied
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import AttachmentPart, Content, ConversationId, Role, TextPart, clean_text
+from palimpsest.domain.messages import AttachmentPart, Content, ConversationId, ImagePart, Role, TextPart, clean_text
 from palimpsest.services.context.engine import ContextEngine
-from palimpsest.services.workspace.texts import WorkspaceTexts
+from palimpsest.services.workspace.pictures import Picture, take
+from palimpsest.services.workspace.texts import WorkspacePicture, WorkspaceText, WorkspaceTexts
 from palimpsest.wording import counted
 
 MAX_ATTACHMENTS: Final = 100
 MAX_BYTES: Final = 512 * 1024
 """The most bytes of one attachment, in UTF-8."""
 MAX_TOTAL_BYTES: Final = 2 * 1024 * 1024
-"""The most bytes of all attachments of a message."""
+"""The most bytes of the texts of all attachments of a message."""
+MAX_PICTURES: Final = 20
+"""The most pictures of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,15 @@ class OpenEditorsAttachment:
     """Whether the texts are attached too, or only the names."""
 
 
-Attachment = FileAttachment | SelectionAttachment | ProblemsAttachment | OpenEditorsAttachment
+@dataclass(frozen=True, slots=True)
+class PictureAttachment:
+    """A picture that an editor sends, such as one that was pasted."""
+
+    name: str
+    data: bytes
+
+
+Attachment = FileAttachment | SelectionAttachment | ProblemsAttachment | OpenEditorsAttachment | PictureAttachment
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +102,18 @@ class Snapshot:
     """The reason, as a sentence; None for a snapshot."""
     left_out: tuple[str, ...] = ()
     """A sentence for each open document that is not attached."""
+    picture: Picture | None = None
+    """The picture that it is."""
 
     @property
     def size_bytes(self) -> int:
+        """The bytes of its texts."""
         return sum(_size(part) for part in self.parts)
+
+    @property
+    def shown(self) -> tuple[AttachmentPart | ImagePart, ...]:
+        """The parts of the message that it makes."""
+        return self.parts if self.picture is None else (self.picture.part,)
 
 
 async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:
@@ -106,36 +125,53 @@ async def take_snapshots(texts: WorkspaceTexts, wanted: Sequence[Attachment]) ->
     return await asyncio.to_thread(_take_all, texts, wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A user's message that is about to be sent."""
+
+    content: Content
+    pictures: tuple[bytes, ...] = ()
+    """The bytes of the pictures in it."""
+
+
 MAX_CHARACTERS: Final = 12_000_000
 """The most characters of a message with its attachments: more than the largest window of a model."""
 
 
-def user_content(text: str, snapshots: Sequence[Snapshot]) -> Content:
+def user_content(text: str, snapshots: Sequence[Snapshot]) -> Said:
     """The user's message: the attachments, then the typed text. Raises InvalidRequest, with the first problem, when
     something cannot be attached: a message is never sent without its attachments."""
     cleaned, notes = clean_text(text)
-    parts: list[AttachmentPart] = []
+    parts: list[AttachmentPart | ImagePart] = []
     for snapshot in snapshots:
         if snapshot.problem is not None:
             raise InvalidRequest(f"{snapshot.problem} Nothing was sent.")
-        for part in snapshot.parts:
+        for part in snapshot.shown:
+            if isinstance(part, ImagePart):
+                parts.append(part)
+                continue
             body, changed = clean_text(part.text)
             notes += tuple(f"attachment {len(parts) + 1}: {note}" for note in changed)
             parts.append(AttachmentPart(part.label, body))
-    n_characters = len(cleaned) + sum(len(part.text) for part in parts)
+    n_characters = len(cleaned) + sum(len(part.text) for part in parts if isinstance(part, AttachmentPart))
     if n_characters > MAX_CHARACTERS:
         raise InvalidRequest(
             f"The message has {n_characters:,} characters, and at most {MAX_CHARACTERS:,} can be sent at once. "
             "Put a long text into a file of the folder, and ask about the file. Nothing was sent."
         )
-    return Content(Role.USER, (*parts, TextPart(cleaned)), notes=notes)
+    pictures = tuple(each.picture.data for each in snapshots if each.picture is not None)
+    return Said(Content(Role.USER, (*parts, TextPart(cleaned)), notes=notes), pictures)
 
 
 def _take_all(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:
     taken: list[Snapshot] = []
-    room = MAX_TOTAL_BYTES
+    room, n_pictures = MAX_TOTAL_BYTES, 0
     for each in wanted:
         snapshot = _take(texts, each)
+        n_pictures += snapshot.picture is not None
+        if n_pictures > MAX_PICTURES:
+            problem = f"A message may have at most {MAX_PICTURES} pictures. Attach fewer."
+            snapshot = Snapshot(snapshot.label, problem=problem)
         if snapshot.size_bytes > room:
             snapshot = Snapshot(
                 snapshot.label,
@@ -153,7 +189,14 @@ def _take(texts: WorkspaceTexts, wanted: Attachment) -> Snapshot:
     try:
         match wanted:
             case FileAttachment():
-                return _snapshot(_read(texts, wanted))
+                found = texts.look(wanted.path)
+                if isinstance(found, WorkspacePicture):
+                    return _picture(found.path, found.data)
+                return _snapshot(_lines_of(found, wanted))
+            case PictureAttachment():
+                if is_denied(wanted.name):
+                    raise InvalidRequest(f"{wanted.name!r} has the name of a secret, so it is not attached.")
+                return _picture(label, wanted.data)
             case SelectionAttachment():
                 if wanted.path is not None and is_denied(wanted.path):
                     raise InvalidRequest(f"{wanted.path!r} has the name of a secret, so it is not attached.")
@@ -186,7 +229,10 @@ def _take_open(texts: WorkspaceTexts, wanted: OpenEditorsAttachment, label: str)
 
 def _read(texts: WorkspaceTexts, wanted: FileAttachment) -> AttachmentPart:
     """The file, or its lines. Raises InvalidRequest."""
-    found = texts.read(wanted.path)
+    return _lines_of(texts.read(wanted.path), wanted)
+
+
+def _lines_of(found: WorkspaceText, wanted: FileAttachment) -> AttachmentPart:
     n_lines = len(found.lines)
     if wanted.start_line is None and wanted.end_line is None:
         return AttachmentPart(found.path, _joined(found.lines))
@@ -207,6 +253,11 @@ def _joined(lines: Sequence[str]) -> str:
 def text_snapshot(label: str, text: str) -> Snapshot:
     """The snapshot of a text that comes from elsewhere. Raises InvalidRequest when it is too large."""
     return _snapshot(AttachmentPart(" ".join(clean_text(label)[0].split()), clean_text(text)[0]))
+
+
+def _picture(label: str, data: bytes) -> Snapshot:
+    taken = take(label, data)
+    return Snapshot(taken.part.label, picture=taken)
 
 
 def _snapshot(part: AttachmentPart) -> Snapshot:
@@ -248,6 +299,8 @@ def _label_of(wanted: Attachment) -> str:
             return f"problems in {paths.pop()}" if len(paths) == 1 else "problems"
         case OpenEditorsAttachment():
             return "open editors"
+        case PictureAttachment():
+            return wanted.name
         case _:
             assert_never(wanted)
 
@@ -262,9 +315,13 @@ async def estimate_tokens(
     """The tokens of each snapshot in the conversation's model, or in the default one. Raises NotFound."""
     if conversation_id is None:
         model = engine.models.default()
-        tokenizer, estimator = await engine.tokenizers.get(model.tokenizer), model.estimator
+        tokenizer, estimator = await engine.tokenizer_of(model), model.estimator
     else:
         state = await engine.state(conversation_id)
         tokenizer, estimator = state.tokenizer, state.cut.estimator
-    raw = await tokenizer.count_contents([Content(Role.USER, snapshot.parts) for snapshot in snapshots])
-    return [estimator.part(each - MESSAGE_OVERHEAD) for each in raw]
+    contents = [Content(Role.USER, snapshot.shown) for snapshot in snapshots]
+    raw = await tokenizer.count_contents(contents)
+    return [
+        estimator.part(each - MESSAGE_OVERHEAD) + tokenizer.image_tokens(content)
+        for each, content in zip(raw, contents, strict=True)
+    ]

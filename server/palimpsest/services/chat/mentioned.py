@@ -48,7 +48,7 @@ async def mentioned(of: Mentioning) -> list[Snapshot]:
     for name in _names(of.message)[:MAX_MENTIONS]:
         if (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
-    known = {part.label for each in of.attached for part in each.parts}
+    known = {part.label for each in of.attached for part in each.shown}
     kept = [each for label, each in found.items() if not _is_among(label, known)]
     return kept + await mentioned_resources(of.folder.mcp, of.message)
 

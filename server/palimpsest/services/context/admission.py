@@ -20,7 +20,7 @@ from palimpsest.services.context.fitting import Fit, Fitting, fitting
 from palimpsest.services.context.model_switch import as_with
 from palimpsest.services.context.previews import Accepted
 from palimpsest.services.context.rules import front_of, news_of, read_rules
-from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.state import ContextState, live
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,8 @@ class Admission:
 async def _asked(state: ContextState, content: Content) -> list[MessagePiece]:
     """A message that is not stored, as it would stand behind the state's pieces."""
     (tokens,) = await state.tokenizer.count_contents([content])
-    return [MessagePiece(StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest("")), tokens)]
+    message = StoredMessage(state.id, MessageId(state.n_messages), content, "", None, Digest(""))
+    return [live(message, tokens, None, state.tokenizer)]
 
 
 def framed(state: ContextState, frame: Frame) -> ContextState:

@@ -239,12 +239,16 @@ class ContextEngine:
 
     async def _fitted(self, model_name: str) -> tuple[Model, Budget, Tokenizer]:
         family = self.models.assume(model_name)
-        tokenizer = await self.tokenizers.get(family.tokenizer)
+        tokenizer = await self.tokenizer_of(family)
         return await calibrated(self.store, family, tokenizer.name), self.models.budget(family), tokenizer
 
+    async def tokenizer_of(self, model: Model) -> Tokenizer:
+        """What counts for the model."""
+        return replace(await self.tokenizers.get(model.tokenizer), images=model.images)
+
     async def observe(self, state: ContextState, raw_tokens: int, usage: TokenUsage) -> None:
-        """Learns from what a provider says a request of `raw_tokens` took. The cut keeps its estimator until the
-        next compaction. A provider that says nothing teaches nothing."""
+        """Learns from what a provider says a request of `raw_tokens`, pictures included, took. The cut keeps its
+        estimator until the next compaction. A provider that says nothing teaches nothing."""
         estimate = state.estimate
         context_debug.request_metrics(
             raw_tokens=raw_tokens,
@@ -255,7 +259,10 @@ class ContextEngine:
         if usage.prompt_tokens > 0:
             family = self.models.assume(state.record.model).estimator
             key = key_of(state.model, state.tokenizer.name)
-            estimator = await observe(self.store, key, family, raw_tokens, usage.prompt_tokens)
+            images = state.image_tokens
+            estimator = await observe(
+                self.store, key, family, raw_tokens - images, max(usage.prompt_tokens - images, 0)
+            )
             state.model = replace(state.model, estimator=estimator)
             state.measured = state.measured.observe(state.parts, state.cut.estimator, usage.prompt_tokens)
 

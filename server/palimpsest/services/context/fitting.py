@@ -167,7 +167,7 @@ def _shortened(pieces: Sequence[Piece], request: frozenset[MessageId]) -> list[P
     """The pieces, those that may be shown as previews as small ones."""
     smallest = 2 * SMALLEST_PREVIEW
     return [
-        replace(piece, preview=piece.message.content, preview_tokens=smallest)
+        replace(piece, preview=piece.message.content, preview_tokens=smallest, image_tokens=0)
         if isinstance(piece, MessagePiece) and piece.message.id not in request and piece.tokens > smallest
         else piece
         for piece in pieces

@@ -49,7 +49,7 @@ async def switch_model(contexts: ContextEngine, context: WritableContext, model:
 async def as_with(contexts: ContextEngine, state: ContextState, model: Model) -> ContextState:
     """The state as it would be with another model, but for the sizes of its pieces."""
     budget = contexts.models.budget(model)
-    tokenizer = await contexts.tokenizers.get(model.tokenizer)
+    tokenizer = await contexts.tokenizer_of(model)
     model = await calibrated(contexts.store, model, tokenizer.name)
     count = tokenizer.count
     return replace(

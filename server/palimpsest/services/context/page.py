@@ -15,7 +15,7 @@ from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.rules.standing import HEAD as RULES_HEAD
 from palimpsest.domain.context.summaries.node import Summary
-from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role
+from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, MessageId, Role
 from palimpsest.services.context.state import ContextState
 from palimpsest.wording import counted
 
@@ -161,7 +161,7 @@ def _parts(content: Content) -> Iterator[str]:
     if content.text.strip():
         yield content.text
     for part in content.parts:
-        if isinstance(part, AttachmentPart):
+        if isinstance(part, AttachmentPart | ImagePart):
             yield f"attached {part.label}"
     for call in content.calls:
         yield f"calls {call.name} {call.arguments}"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from palimpsest.domain.context.cut import MessagePiece, Piece, total_tokens
-from palimpsest.domain.context.measured import Estimate
+from palimpsest.domain.context.cut import Piece, image_tokens, total_tokens
+from palimpsest.domain.context.measured import Estimate, whole_estimate
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, lay_out, segments_of
 from palimpsest.domain.context.sent_request import ChangedEntry, MessagesEntry, Outline, SentRequest, SummaryEntry
@@ -109,7 +109,7 @@ async def past_request(
             "Requests that were sent since can be shown."
         )
     model = engine.models.assume(step.model)
-    tokenizer = await engine.tokenizers.get(model.tokenizer)
+    tokenizer = await engine.tokenizer_of(model)
 
     def read_words() -> tuple[Words, dict[MessageId, int]]:
         words = sent_requests.read_words(owner, [request])
@@ -210,14 +210,15 @@ def _made_again(
     cut = words.cuts.get(request.cut_version)
     estimator = model.estimator if cut is None else cut.estimator
     fixed = frame_tokens.total + first.tokens
-    whole = estimator.mean(fixed + total_tokens(pieces))
+    whole = whole_estimate(estimator, fixed + total_tokens(pieces), image_tokens(pieces)).mean
+    shares = [estimator.factor * each.part.raw_tokens + each.part.image_tokens for each in pieces]
     segments = segments_of(
         frame,
         frame_tokens,
         first,
         pieces,
         whole=whole,
-        shares=[estimator.overhead + estimator.factor * fixed, *(estimator.factor * each.tokens for each in pieces)],
+        shares=[estimator.overhead + estimator.factor * fixed, *shares],
         overhead=estimator.overhead,
         n_known_pieces=request.n_known_pieces,
     )
@@ -259,7 +260,7 @@ def _pieces(request: SentRequest, words: Words, tokenizer: Tokenizer, counts: Ma
             case MessagesEntry():
                 for each in range(entry.start, entry.end):
                     message = _message(words, MessageId(each))
-                    pieces.append(MessagePiece(message, _size(message, tokenizer, counts)))
+                    pieces.append(live(message, _size(message, tokenizer, counts), None, tokenizer))
             case ChangedEntry():
                 message = _message(words, entry.id)
                 preview = words.previews[request.cut_version].get(entry.id) if entry.is_preview else None

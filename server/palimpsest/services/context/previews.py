@@ -32,6 +32,7 @@ class Accepted:
 
     contents: tuple[Content, ...]
     tokens: tuple[int, ...]
+    """Raw tokens of each, without its pictures."""
     previews: dict[int, Content]
     """By index into `contents`."""
     shown_tokens: tuple[int, ...]
@@ -52,14 +53,14 @@ async def accept(settings: ContextSettings, state: ContextState, contents: Seque
     tokens = await state.tokenizer.count_contents(contents)
     budget_raw = state.budget_raw
     previews: dict[int, Content] = {}
-    shown = list(tokens)
+    images = [state.tokenizer.image_tokens(content) for content in contents]
+    shown = [text + more for text, more in zip(tokens, images, strict=True)]
     for index, content in enumerate(contents):
-        cap = _preview_cap(settings, content, tokens[index], budget_raw)
+        cap = _preview_cap(settings, content, shown[index], budget_raw)
         if cap is not None:
             message = StoredMessage(state.id, MessageId(state.n_messages + index), content, "", None, Digest(""))
-            preview = await asyncio.to_thread(
-                with_preview, MessagePiece(message, tokens[index]), cap, state.tokenizer.count
-            )
+            whole = MessagePiece(message, tokens[index], image_tokens=images[index])
+            preview = await asyncio.to_thread(with_preview, whole, cap, state.tokenizer.count)
             if preview.preview is not None:
                 previews[index], shown[index] = preview.preview, preview.preview_tokens
     return Accepted(tuple(contents), tuple(tokens), previews, tuple(shown), state.tokenizer.name)
@@ -72,7 +73,7 @@ def with_previews(
     budget_raw = state.model.estimator.raw_within(state.budget.budget)
     shown: list[MessagePiece] = []
     for each in messages:
-        cap = _preview_cap(settings, each.message.content, each.original_tokens, budget_raw)
+        cap = _preview_cap(settings, each.message.content, each.original_tokens + each.image_tokens, budget_raw)
         is_whole = cap is None or each.preview is not None
         shown.append(each if is_whole else with_preview(each, cap or 0, state.tokenizer.count))
     return shown

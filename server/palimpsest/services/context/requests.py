@@ -21,6 +21,7 @@ from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, as_planned, fitting, for_next_request
+from palimpsest.services.context.pictures import with_pictures
 from palimpsest.services.context.recall import Recall, Recalled, share_of
 from palimpsest.services.context.rules import news_of, read_rules_of_turn
 from palimpsest.services.context.state import ContextState
@@ -140,7 +141,8 @@ class Requests:
             return None
         # For the question only: what is sent carries the limit it was proven to fit.
         asked = _lay_out(state, upper, tool_choice)
-        tokens = await counted(self.contexts.models.provider(state.model, context.asked_by), asked)
+        whole = await with_pictures(self.contexts.store, asked, state.model)
+        tokens = await counted(self.contexts.models.provider(state.model, context.asked_by), whole)
         if tokens is None or tokens > limit_tokens:
             return None
         state.n_sent = len(state.pieces)

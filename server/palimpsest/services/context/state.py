@@ -10,8 +10,16 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from palimpsest.domain.context.cut import CutCause, MessagePiece, Piece, SummaryPiece, running_request, total_tokens
-from palimpsest.domain.context.measured import Estimate, Measured, Part
+from palimpsest.domain.context.cut import (
+    CutCause,
+    MessagePiece,
+    Piece,
+    SummaryPiece,
+    image_tokens,
+    running_request,
+    total_tokens,
+)
+from palimpsest.domain.context.measured import Estimate, Measured, Part, whole_estimate
 from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, Front, segments_of
@@ -102,6 +110,11 @@ class ContextState:
         return self.fixed_tokens + total_tokens(self.pieces)
 
     @property
+    def image_tokens(self) -> int:
+        """What the pictures of the next request take, in the model's own tokens."""
+        return image_tokens(self.pieces)
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """Of the next request, in its order."""
         return (Part(-1, 0, self.fixed_tokens), *[piece.part for piece in self.pieces])
@@ -112,7 +125,7 @@ class ContextState:
         own tokens are counted needs no measuring."""
         estimator, raw = self.cut.estimator, self.raw_tokens
         if self.model.is_exact or not self.measured.request:
-            return Estimate(estimator.mean(raw), estimator.upper(raw))
+            return whole_estimate(estimator, raw, self.image_tokens)
         made_of = (raw, len(self.pieces), self.cut.version, estimator, self.measured.request, self.measured.real_tokens)
         if self._estimated is None or self._estimated[0] != made_of:
             self._estimated = (made_of, self.measured.estimate(self.parts, estimator))
@@ -235,7 +248,7 @@ def live(
     injected: Injected | None = None,
     note: Injected | None = None,
 ) -> MessagePiece:
-    piece = MessagePiece(message, tokens)
+    piece = MessagePiece(message, tokens, image_tokens=tokenizer.image_tokens(preview or message.content))
     if preview is not None:
         piece = replace(piece, preview=preview, preview_tokens=count_content(preview, tokenizer.count))
     if injected is not None:
@@ -388,4 +401,4 @@ async def load_everything(
 
     messages, counts, summaries = await store.read(read)
     counts = await ensure_counts(store, state.id, messages, counts, tokenizer)
-    return [MessagePiece(message, counts[message.id]) for message in messages], summaries
+    return [live(message, counts[message.id], None, tokenizer) for message in messages], summaries

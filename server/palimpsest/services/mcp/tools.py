@@ -6,19 +6,23 @@ reads. What a server answers is somebody else's text, and is marked so.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.mcp.config import ServerConfig
-from palimpsest.domain.mcp.content import to_text
+from palimpsest.domain.mcp.content import Block, Media, pictures_of, to_text
 from palimpsest.domain.mcp.offered import OfferedTool, tool_request
 from palimpsest.services.mcp.connection import McpFailure
 from palimpsest.services.mcp.servers import McpServers
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.arguments import read_object
 from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
+from palimpsest.services.workspace.pictures import Picture, take
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,22 @@ class _Call:
                 else " It is unknown whether the call took effect: check before you repeat it."
             )
             return ToolOutput(f"The MCP server {server_name}: {failure}{unknown}", is_error=True)
-        return ToolOutput(to_text(server_name, answer.blocks), answer.is_error)
+        taken = await asyncio.to_thread(_pictures, name, answer.blocks)
+        text = to_text(server_name, answer.blocks, [media for media, _ in taken])
+        return ToolOutput(text, answer.is_error, tuple(picture for _, picture in taken))
 
     def _say(self, line: str) -> None:
         self.scope.say(f"{line}\n")
+
+
+MAX_PICTURES: Final = 8
+"""The most pictures of one answer that are shown."""
+
+
+def _pictures(tool_name: str, blocks: Sequence[Block]) -> list[tuple[Media, Picture]]:
+    """The pictures of an answer, as far as they are any."""
+    found: list[tuple[Media, Picture]] = []
+    for number, media in enumerate(pictures_of(blocks)[:MAX_PICTURES], start=1):
+        with contextlib.suppress(InvalidRequest):
+            found.append((media, take(media.uri or f"{tool_name} {number}", media.data)))
+    return found

@@ -14,6 +14,7 @@ from typing import Final
 
 from palimpsest.data import load_price_table
 from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.models.images import ASSUMED, ImageTokens
 from palimpsest.domain.models.limits import (
     DEFAULT_BUFFER,
     Budget,
@@ -40,7 +41,7 @@ _TOLD: Final = (LimitsSource.LIVE, LimitsSource.LEARNED)
 """The sources of limits that come from a service; the user may never have seen these numbers."""
 Entry = Mapping[str, int | float | str]
 """The user's entry for a model or a provider: `window`, `max_input`, `max_output`, `buffer` in tokens, and, for a
-model, `tokenizer`. Other keys are ignored."""
+model, `tokenizer` and `images`. Other keys are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,7 @@ class Models:
             limits=ModelLimits(window, min(max_output, window), max_input),
             source=source,
             tokenizer=str(entry.get("tokenizer", base.tokenizer)),
+            images=_images(base, entry.get("images", None if live is None else live.images)),
         )
         return self._capped(model, entry)
 
@@ -323,6 +325,12 @@ def _tokens(entry: Entry, name: str, where: str, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidRequest(f"{where}.{name} must be a number of tokens, at least {least}.")
     return value
+
+
+def _images(base: Model, sees: object) -> ImageTokens | None:
+    """What pictures take of a model; None for one that sees none. `sees`: what the user or the service says; None:
+    neither does."""
+    return base.images if sees is None else (base.images or ASSUMED) if sees else None
 
 
 def _as_numbers(limits: ModelLimits) -> dict[str, int]:

@@ -14,6 +14,7 @@ from typing import Final, NewType, Protocol, assert_never
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, ProviderError
+from palimpsest.domain.models.images import ASSUMED
 from palimpsest.domain.models.limits import LimitsSource, Model, ModelLimits, ModelTable
 from palimpsest.domain.models.provider import Provider, StreamEvent
 
@@ -67,6 +68,7 @@ class EditorModel:
     family: str
     """The name of the public model; empty when unknown."""
     takes_tools: bool
+    sees_images: bool = False
 
 
 EditorId = NewType("EditorId", str)
@@ -133,7 +135,14 @@ class EditorModels:
             limits = ModelLimits(known.max_input, min(known.max_output or limits.max_output, known.max_input // 2))
             source = LimitsSource.LIVE
         return replace(
-            base, name=name, provider=EDITOR, service_name=model_id, limits=limits, source=source, estimator=estimator
+            base,
+            name=name,
+            provider=EDITOR,
+            service_name=model_id,
+            limits=limits,
+            source=source,
+            estimator=estimator,
+            images=(base.images or ASSUMED) if known is not None and known.sees_images else None,
         )
 
     async def stream(self, context: PreparedContext) -> AsyncGenerator[StreamEvent, None]:

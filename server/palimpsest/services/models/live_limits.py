@@ -167,13 +167,15 @@ def _told_from(entry: Mapping[str, Any]) -> _Told:
 
 
 def _model_from(name: str, numbers: Sequence[int | None] | None) -> LiveModel:
-    """`numbers`: window, output, and input or None; None instead of the list when the provider only named the model."""
+    """`numbers`: window, output, input or None, and whether it sees pictures or None; None instead of the list when the
+    provider only named the model."""
     if numbers is None:
         return LiveModel(name, None)
-    window, max_output, max_input = numbers
+    window, max_output, max_input, *rest = numbers
     if not isinstance(window, int) or not isinstance(max_output, int) or not isinstance(max_input, int | None):
         raise TypeError("limits that are not numbers")
-    return LiveModel(name, ModelLimits(window, max_output, max_input))
+    sees = rest[0] if rest else None
+    return LiveModel(name, ModelLimits(window, max_output, max_input, None if sees is None else bool(sees)))
 
 
 def _entry(told: _Told) -> dict[str, Any]:
@@ -182,7 +184,10 @@ def _entry(told: _Told) -> dict[str, Any]:
 
 
 def _numbers(limits: ModelLimits | None) -> list[int | None] | None:
-    return None if limits is None else [limits.window, limits.max_output, limits.max_input]
+    if limits is None:
+        return None
+    numbers = [limits.window, limits.max_output, limits.max_input]
+    return numbers if limits.images is None else [*numbers, limits.images]
 
 
 def _add(file: Path, key: _Key, told: _Told) -> None:

@@ -21,6 +21,7 @@ from typing import Final
 
 from palimpsest.domain.context.tokens import CountText, count_bytes, count_content
 from palimpsest.domain.messages import Content
+from palimpsest.domain.models.images import ImageTokens, image_tokens
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,12 @@ class Tokenizer:
     name: str
     """`bytes` when no vocabulary could be loaded."""
     count: CountText
+    images: ImageTokens | None = None
+    """What pictures take of the model that it counts for; None for one that sees none."""
+
+    def image_tokens(self, content: Content) -> int:
+        """What the pictures of the message take, in the model's tokens, beside what `count_contents` says."""
+        return image_tokens(content.images, self.images)
 
     async def count_contents(self, contents: Sequence[Content]) -> list[int]:
         """The raw tokens of each message, in order. Large messages are counted on a thread."""

@@ -20,6 +20,7 @@ from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
     ConversationId,
+    ImagePart,
     MessageId,
     OpaquePart,
     Part,
@@ -34,7 +35,9 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.conversation import search
 from palimpsest.services.conversation.search import Hit, Wanted
 from palimpsest.services.tools.arguments import argument, read_arguments, schema_of
-from palimpsest.services.tools.toolbox import Tool, ToolMaker, ToolOutput, TurnScope
+from palimpsest.services.tools.toolbox import Tool, ToolMaker, ToolOutput, TurnScope, shown
+from palimpsest.services.workspace.pictures import Picture
+from palimpsest.storage import contents
 from palimpsest.storage.context import summary_tree
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, tool_results
 from palimpsest.storage.store import Store
@@ -75,6 +78,9 @@ class ReadOutput:
     start_char: int | None = argument(
         "First character wanted, counted from 1; instead of lines.", default=None, at_least=1
     )
+    image: int | None = argument(
+        "A picture of the message instead, by its number: 2 for `[image 12:2 ...]`.", default=None, at_least=1
+    )
 
 
 def conversation_tools(store: Store) -> ToolMaker:
@@ -98,7 +104,8 @@ def conversation_tools(store: Store) -> ToolMaker:
                 ToolSchema(
                     "tool_output",
                     "Reads a stored tool result, or any long message, of which only a preview is shown; by lines or by "
-                    "characters. Long ones come in parts: the note says where to go on.",
+                    "characters. Long ones come in parts: the note says where to go on. Of `[image 12:1 ...]`, "
+                    "message_id 12 and image 1 show the picture again.",
                     output,
                 ),
                 reader.tool_output,
@@ -138,6 +145,8 @@ class _Reader:
         if asked.end_line is not None and asked.end_line < (asked.start_line or 1):
             raise InvalidRequest("'end_line' lies before 'start_line'. Swap them.")
         message = await self.store.read(_find, self.scope.conversation_id, asked)
+        if asked.image is not None:
+            return await self.store.read(_image, message, asked.image)
         text = _text_of(message.content, asked.call_id)
         return ToolOutput(await asyncio.to_thread(_slice, message.id, text, asked))
 
@@ -243,6 +252,18 @@ def _find(conversation_id: ConversationId, asked: ReadOutput) -> StoredMessage:
     return visible[0]
 
 
+def _image(message: StoredMessage, number: int) -> ToolOutput:
+    """A picture of the message. Raises NotFound."""
+    images = message.content.images
+    if not 0 < number <= len(images):
+        raise NotFound(f"Message {message.id} has {counted(len(images), 'picture')}, counted from 1.")
+    part = images[number - 1]
+    data = contents.read(part.digest)
+    if data is None:
+        raise NotFound(f"The picture {part.line()} is not on this machine: only its name was shared.")
+    return shown(Picture(part, data))
+
+
 def _text_of(content: Content, call_id: str | None) -> str:
     if call_id is None:
         return said(content)
@@ -290,6 +311,8 @@ def _said(part: Part) -> str | None:
             return f"[calls {_name(part.name)}] {part.arguments}"
         case AttachmentPart():
             return f"[attached: {' '.join(part.label.split())}]\n{part.text}"
+        case ImagePart():
+            return part.line()
         case ReasoningPart() | OpaquePart():
             return None
         case _:

@@ -16,10 +16,11 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.services.tools.arguments import argument, read_arguments, schema_of
 from palimpsest.services.tools.search_text import Query, SearchEnd, SearchResult, search_texts
-from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, shown
 from palimpsest.services.workspace.files import MAX_DEPTH, Place, PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace.globs import Glob
-from palimpsest.services.workspace.texts import WorkspaceText, WorkspaceTexts
+from palimpsest.services.workspace.pictures import take
+from palimpsest.services.workspace.texts import WorkspacePicture, WorkspaceText, WorkspaceTexts
 from palimpsest.wording import counted
 
 MAX_OUTPUT_BYTES: Final = 30_000
@@ -87,7 +88,7 @@ class ReadingTools:
                 ToolSchema(
                     "read_file",
                     "Reads a text file of the workspace folder, each line behind its number and a tab. Long files come "
-                    "in parts: the note at the end says where to go on.",
+                    "in parts: the note at the end says where to go on. Pictures (PNG, JPEG, WebP, GIF) are shown.",
                     schema_of(ReadFile),
                 ),
                 self._read_file,
@@ -115,7 +116,10 @@ class ReadingTools:
         asked = read_arguments(ReadFile, arguments)
         if asked.end_line is not None and asked.end_line < asked.start_line:
             raise InvalidRequest("'end_line' lies before 'start_line'. Swap them.")
-        return ToolOutput(_page(await asyncio.to_thread(self._texts().read, asked.path), asked))
+        found = await asyncio.to_thread(self._texts().look, asked.path)
+        if isinstance(found, WorkspacePicture):
+            return shown(await asyncio.to_thread(take, found.path, found.data))
+        return ToolOutput(_page(found, asked))
 
     async def _list_files(self, arguments: str) -> ToolOutput:
         asked = read_arguments(ListFiles, arguments)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.services.workspace.pictures import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,14 @@ class ToolOutput:
 
     text: str
     is_error: bool = False
+    pictures: tuple[Picture, ...] = ()
+    """Pictures that belong to the result."""
+
+
+def shown(picture: Picture) -> ToolOutput:
+    """The result that is a picture."""
+    part = picture.part
+    return ToolOutput(f"A picture: {part.label}, {part.width} x {part.height} pixels.", pictures=(picture,))
 
 
 def unheard(_text: str) -> None:

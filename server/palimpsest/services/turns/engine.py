@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -86,21 +86,32 @@ class TurnEngine:
         return self.services.contexts
 
     async def start(
-        self, conversation_id: ConversationId, request_id: str, content: Content, asked_by: EditorId | None = None
+        self,
+        conversation_id: ConversationId,
+        request_id: str,
+        content: Content,
+        asked_by: EditorId | None = None,
+        pictures: Sequence[bytes] = (),
     ) -> RunningTurn | TurnId:
-        """Admit a turn with the user's message and start it, for the editor `asked_by`. Returns the id of the turn
+        """Admit a turn with the user's message and start it, for the editor `asked_by`. `pictures`: the bytes of those
+        in the message. Returns the id of the turn
         when an earlier call with this `request_id` began one that has ended.
 
         The user's message is durable when this returns. Raises InvalidRequest, NotFound, ConversationBusy or
         RecentMessagesTooLarge; nothing is stored then. Cancelling the caller meanwhile cancels the turn.
         """
-        return await _started(self._start(conversation_id, request_id, content, None, asked_by))
+        return await _started(self._start(conversation_id, request_id, content, None, asked_by, pictures))
 
     async def begin(
-        self, conversation: ConversationRecord, request_id: str, content: Content, asked_by: EditorId | None = None
+        self,
+        conversation: ConversationRecord,
+        request_id: str,
+        content: Content,
+        asked_by: EditorId | None = None,
+        pictures: Sequence[bytes] = (),
     ) -> RunningTurn | TurnId:
         """Like `start`, for a new conversation, which is stored together with its first message or not at all."""
-        return await _started(self._start(conversation.id, request_id, content, conversation, asked_by))
+        return await _started(self._start(conversation.id, request_id, content, conversation, asked_by, pictures))
 
     async def go_on(
         self,
@@ -125,6 +136,7 @@ class TurnEngine:
         content: Content,
         new: ConversationRecord | None,
         asked_by: EditorId | None,
+        pictures: Sequence[bytes],
     ) -> RunningTurn | TurnId:
         async with self._held(None if new is not None else conversation_id, request_id) as held:
             while True:
@@ -133,10 +145,16 @@ class TurnEngine:
                 self.contexts.models.provider(state.model)  # may raise, and no turn has begun yet
                 if not content.text.strip():
                     raise InvalidRequest("The message has no readable character. Write something, then send it.")
+                if content.images and state.model.images is None:
+                    raise InvalidRequest(
+                        f"The model {state.model.name} sees no pictures, so nothing was sent. Take the picture out of "
+                        "the message, or choose a model that sees. If this one does, set "
+                        f"`models.{state.model.service_name}.images` to true."
+                    )
                 accepted, beside = await Admission(self.contexts).check(state, content, frame)
                 await self.contexts.leases.settle(conversation_id)
                 with contextlib.suppress(conversations.Switched):  # it is checked again, for the new model or layout
-                    request = TurnRequest(request_id, accepted.contents[0], accepted.counts)
+                    request = TurnRequest(request_id, accepted.contents[0], accepted.counts, pictures)
                     admission = await self.store.run(self._admit, state.record, request, new, held.mine)
                     break
             turn, lease = admission.turn, admission.lease

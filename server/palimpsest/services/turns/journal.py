@@ -39,20 +39,25 @@ class ActiveJournal:
     events: list[JournalEvent] = field(default_factory=list)
     """Every appended event, durable or not. Once drained, the messages of the step are made from them."""
     _pending: list[JournalEvent] = field(default_factory=list)
+    _pending_data: list[bytes] = field(default_factory=list)
+    """The bytes of the pictures that pending events name."""
     _n_pending_chars: int = 0
     _appended_s: float = 0.0
     """The time of the last return to the stream, by the loop's clock."""
     _write: asyncio.Future[list[Numbered]] | None = None
     """The running write, or the one that failed."""
 
-    async def append(self, event: JournalEvent) -> None:
-        """Add an event. Returns before it is durable when many come. Raises what a write raised (StoreError,
-        LeaseLost)."""
+    async def append(self, event: JournalEvent, data: bytes | None = None) -> None:
+        """Add an event, and the bytes of the picture that it names. Returns before it is durable when many come. Raises
+        what a write raised (StoreError, LeaseLost)."""
         clock = asyncio.get_running_loop().time
         has_paused = clock() - self._appended_s > _PAUSE_S
         text, _ = clean_text(event.text)
         self._pending.append(JournalEvent(event.type, text, event.call_id, event.name, event.is_error))
         self._n_pending_chars += len(text)
+        if data is not None:
+            self._pending_data.append(data)
+            self._n_pending_chars += len(data)
         if self._write is None:
             self._begin_write()
         elif self._write.done():
@@ -78,14 +83,15 @@ class ActiveJournal:
     def _begin_write(self) -> None:
         # Shown in a callback and not in a task of its own, in which every delta would wait for three rounds of the
         # loop.
-        batch = merge(self._pending)
-        write = self.store.begin(stream_journal.append, self.lease, self.turn_id, self.step_id, batch, utc_now())
-        self._pending, self._n_pending_chars, self._write = [], 0, write
-        write.add_done_callback(functools.partial(self._end_write, batch))
+        batch, data = merge(self._pending), self._pending_data
+        write = self.store.begin(stream_journal.append, self.lease, self.turn_id, self.step_id, batch, utc_now(), data)
+        self._pending, self._pending_data, self._n_pending_chars, self._write = [], [], 0, write
+        write.add_done_callback(functools.partial(self._end_write, batch, data))
 
-    def _end_write(self, batch: list[JournalEvent], write: asyncio.Future[list[Numbered]]) -> None:
+    def _end_write(self, batch: list[JournalEvent], data: list[bytes], write: asyncio.Future[list[Numbered]]) -> None:
         if write.exception() is not None:
             self._pending[:0] = batch
+            self._pending_data[:0] = data
             return
         self.events += batch
         self._write = None

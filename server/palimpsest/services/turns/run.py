@@ -59,6 +59,7 @@ from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.continuation import Continuation, read_continuation
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.past_requests import describe
+from palimpsest.services.context.pictures import with_pictures
 from palimpsest.services.context.requests import Beginning, Requests
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.models.catalog import OFFLINE
@@ -196,7 +197,8 @@ class TurnRun:
                 prepared = await self._prepare(context, fallback, frame, is_last=is_last)
                 provider = self.services.contexts.models.provider(context.state.model, self.turn.asked_by)
                 self._step = step = await self._begin_step(context, provider, prepared)
-                await _stream(step, provider.stream(prepared), self.turn)
+                whole = await with_pictures(self.services.store, prepared, context.state.model)
+                await _stream(step, provider.stream(whole), self.turn)
                 return step
             except (ProviderError, RecentMessagesTooLarge) as error:
                 failed = self._step

@@ -14,7 +14,7 @@ from palimpsest.domain.context.guard import Decision, Outcome, tool_preflight
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import PalimpsestError
 from palimpsest.domain.messages import Content, Digest, MessageId, tool_result
-from palimpsest.domain.turns.journal import EventType, JournalEvent
+from palimpsest.domain.turns.journal import EventType, JournalEvent, image_event
 from palimpsest.machine import utc_now
 from palimpsest.services.context import debug_log as context_debug
 from palimpsest.services.context.engine import ContextEngine
@@ -75,7 +75,9 @@ class ToolBatch:
                 output = await _run_tool(tools, call.name, call.arguments)
             finally:
                 await self.live.end()
-            shown = await self.contexts.accept(state, [tool_result(call, output.text, is_error=output.is_error)])
+            images = [picture.part for picture in output.pictures]
+            result = tool_result(call, output.text, is_error=output.is_error, images=images)
+            shown = await self.contexts.accept(state, [result])
             asked = [*pending, _piece(state, shown, len(pending))]
             decision = _judged(state, asked)
             if decision.outcome is not Outcome.OK:
@@ -88,6 +90,8 @@ class ToolBatch:
             else:
                 refused, output = True, ToolOutput(_REFUSED, is_error=True)
                 report(self.contexts, state, decision)
+            for picture in output.pictures:
+                await self.journal.append(image_event(picture.part, call.call_id), picture.data)
             await self.journal.append(
                 JournalEvent(EventType.TOOL_RESULT, output.text, call.call_id, call.name, output.is_error)
             )
@@ -130,7 +134,7 @@ def _bounded(output: ToolOutput) -> ToolOutput:
         return output
     half = MAX_RESULT_CHARACTERS // 2
     text = f"{output.text[:half]}\n[{counted(n_left_out, 'character')} left out here]\n{output.text[-half:]}"
-    return ToolOutput(text, output.is_error)
+    return replace(output, text=text)
 
 
 def report(contexts: ContextEngine, state: ContextState, decision: Decision) -> None:

@@ -11,6 +11,7 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.workspace.encoding import decode, split_lines
 from palimpsest.services.workspace.files import Place, PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace.globs import Glob
+from palimpsest.services.workspace.pictures import format_of
 
 MAX_SEARCHED_BYTES: Final = 2 * 1024 * 1024
 """The largest file that is searched, in bytes."""
@@ -30,6 +31,14 @@ class WorkspaceText:
     """Sentences about the origin of the text; empty when it is UTF-8 from the disk."""
 
 
+@dataclass(frozen=True, slots=True)
+class WorkspacePicture:
+    """A file that begins as a picture does."""
+
+    path: str
+    data: bytes
+
+
 class WorkspaceTexts:
     """The folder with the open documents of one moment: `unsaved` has their texts, by path below the folder.
 
@@ -44,6 +53,13 @@ class WorkspaceTexts:
 
     def read(self, path: str) -> WorkspaceText:
         """The text at a path that a model wrote. Raises InvalidRequest or NotFound, with the reason."""
+        found = self.look(path)
+        if isinstance(found, WorkspacePicture):
+            raise InvalidRequest(f"{found.path!r} is a picture of {len(found.data)} bytes. Only texts are read.")
+        return found
+
+    def look(self, path: str) -> WorkspaceText | WorkspacePicture:
+        """As `read`, and the bytes of a picture, by what they are and not by their name."""
         place = self.files.locate(path)
         held = self._unsaved.get(place.path)
         if held is not None and _begins_a_key(held):
@@ -53,6 +69,8 @@ class WorkspaceTexts:
         data = self.files.read(place)  # also for an open document: this decides whether it may be read
         if _begins_a_key(data):
             raise _is_key(place)
+        if held is None and format_of(data) is not None:
+            return WorkspacePicture(place.path, data)
         stored = decode(data)
         lines = None if stored is None else split_lines(stored.text)
         if held is not None and (shown := split_lines(held)) != lines:

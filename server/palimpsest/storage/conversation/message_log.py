@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from palimpsest.domain.conversation.chain import (
 from palimpsest.domain.conversation.titles import title_of
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, Role, StepId, TurnId, canonical_json
 from palimpsest.domain.sharing.cleaning import Cleaner
+from palimpsest.storage import contents as contents_kept
 from palimpsest.storage.conversation import conversations, hidden_ranges, passages, pending_work, search
 from palimpsest.storage.sql import execute, execute_many
 
@@ -35,6 +36,7 @@ def append_many(conversation_id: ConversationId, contents: Sequence[Content], no
     tail = _tail(conversation_id)
     messages = _chained(tail, cleaned(conversation_id, contents), now, None)
     execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
+    refer(conversation_id, (each for each, _ in messages))
     pending_work.index(conversation_id, tail.next_id + len(messages))
     _extend(tail, messages, now)
 
@@ -55,6 +57,7 @@ def append(
     added: list[passages.Added] = []
     for message, own in messages:
         row_id = execute(_APPEND, *_columns(message, own, step_id)).lastrowid or 0
+        contents_kept.refer_message(row_id, message.content)
         search.add(row_id, message.content)
         added.append(passages.Added(row_id, message.id, now, message.content))
     if counts is not None:
@@ -63,6 +66,17 @@ def append(
     passages.add(conversation_id, added)
     _extend(tail, messages, now)
     return [message for message, _ in messages]
+
+
+def refer(conversation_id: ConversationId, messages: Iterable[StoredMessage]) -> None:
+    """Notes which pictures rows that were just written refer to."""
+    for message in messages:
+        if message.content.images:
+            found = execute(
+                "SELECT id FROM message WHERE conversation = ? AND message_id = ?", conversation_id, message.id
+            )
+            for (row_id,) in found.fetchall():
+                contents_kept.refer_message(row_id, message.content)
 
 
 def cleaner_of(conversation_id: ConversationId) -> Cleaner:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from palimpsest.domain.messages import Content, ConversationId, MessageId
+from palimpsest.storage import contents
 from palimpsest.storage.conversation import passages, search
 from palimpsest.storage.sql import execute
 
@@ -153,6 +154,7 @@ def _purge_some(conversation_id: str, first: int, after: int) -> bool:
         search.remove(row_id, content)
         passages.remove(row_id, content)
         execute("DELETE FROM token_count WHERE message = ?", row_id)
+        contents.forget_message(row_id)
         execute("UPDATE message SET content = NULL, purged_role = ? WHERE id = ?", content.role.value, row_id)
     if len(rows) == _ROWS_AT_ONCE:
         return False

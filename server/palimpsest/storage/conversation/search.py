@@ -21,8 +21,10 @@ from palimpsest.domain.messages import (
     AttachmentPart,
     Content,
     ConversationId,
+    ImagePart,
     MessageId,
     OpaquePart,
+    Part,
     ReasoningPart,
     TextPart,
     ToolCallPart,
@@ -51,7 +53,7 @@ def text_of(content: Content) -> str:
     return "\n".join(text for part in content.parts for text in _texts(part) if text)
 
 
-def _texts(part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | AttachmentPart | OpaquePart) -> list[str]:
+def _texts(part: Part) -> list[str]:
     match part:
         case TextPart() | ReasoningPart() | ToolResultPart():
             return [part.text]
@@ -59,6 +61,8 @@ def _texts(part: TextPart | ReasoningPart | ToolCallPart | ToolResultPart | Atta
             return [part.name, part.arguments]
         case AttachmentPart():
             return [part.label, part.text]
+        case ImagePart():
+            return [part.label]
         case OpaquePart():
             return []
         case _:

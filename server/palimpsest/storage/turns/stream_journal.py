@@ -10,7 +10,7 @@ from palimpsest.domain.errors import NotFound
 from palimpsest.domain.messages import Content, Role, StepId, TurnId
 from palimpsest.domain.turns.journal import EventType, JournalEvent, Numbered, has_answer, shown_text
 from palimpsest.domain.turns.states import TurnState
-from palimpsest.storage import leases
+from palimpsest.storage import contents, leases
 from palimpsest.storage.leases import HeldLease
 from palimpsest.storage.sql import execute, execute_many
 from palimpsest.storage.turns import turn_records
@@ -35,10 +35,15 @@ class TurnProgress:
 
 
 def append(
-    lease: HeldLease, turn_id: TurnId, step_id: StepId, events: Sequence[JournalEvent], now: str
+    lease: HeldLease,
+    turn_id: TurnId,
+    step_id: StepId,
+    events: Sequence[JournalEvent],
+    now: str,
+    data: Sequence[bytes] = (),
 ) -> list[Numbered]:
-    """Makes events durable and numbers them. Editors see events only afterwards, so every delta of an answer waits for
-    this call. Raises LeaseLost, and NotFound for an unknown turn."""
+    """Makes events durable and numbers them, with the bytes of the pictures that they name. Editors see events only
+    afterwards, so every delta of an answer waits for this call. Raises LeaseLost, and NotFound for an unknown turn."""
     found = execute(
         """SELECT turn.next_seq, turn.state FROM turn JOIN lease ON lease.conversation = turn.conversation
         WHERE turn.id = ? AND lease.server = ? AND lease.epoch = ?""",
@@ -48,6 +53,7 @@ def append(
         leases.check(lease)
         raise NotFound(f"There is no turn {turn_id!r} here. Read the conversation to see its messages.")
     next_seq, stored_state = found
+    contents.keep_for_step(step_id, data)
     numbered = [Numbered(next_seq + offset, event) for offset, event in enumerate(events)]
     execute_many(
         """INSERT INTO stream_journal (step, seq, event_type, content, call_id, name, is_error, created_at)

@@ -57,6 +57,8 @@ class TurnRequest:
     content: Content
     """The user's message."""
     counts: Counts
+    contents: Sequence[bytes] = ()
+    """The bytes of the pictures in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ def admit(
     if (existing := turn_records.find_requested(request.id)) is not None:
         return Admission(existing, None, None)
     now = writer.now
+    for data in request.contents:
+        contents.keep(data)
     if new is not None:
         conversations.create(conversation_id, new.title, new.model, now)
     record = conversations.get(conversation_id)

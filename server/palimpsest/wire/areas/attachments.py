@@ -20,6 +20,8 @@ class AttachmentType(enum.StrEnum):
     """The selection in the editor: `text`, and the place it comes from."""
     DIAGNOSTICS = "diagnostics"
     """Problems that the editor shows: `diagnostics`."""
+    IMAGE = "image"
+    """A picture that was pasted or dropped: `name`, `data`. A picture in the workspace folder is a `file`."""
     OPEN_EDITORS = "openEditors"
     """The files that are open in the editor: `paths`, and with `contents` their texts too."""
 
@@ -47,7 +49,8 @@ class Attachment(Wire):
     """An attachment of a message.
 
     The server takes a snapshot when the message is sent. The unsaved text of an editor counts. Secrets and files
-    outside the workspace folder are refused.
+    outside the workspace folder are refused. A picture is kept as a PNG or JPEG of at most 2,000 pixels on the longer
+    edge, without what its file says beside it; of one that moves, the first frame.
     """
 
     type: AttachmentType
@@ -66,6 +69,10 @@ class Attachment(Wire):
     """The open files; each in a form that `path` allows."""
     contents: bool | None = None
     """Whether to attach the texts of the open files. Absent: only their names."""
+    name: str | None = None
+    """The name of the picture for people, such as `screenshot.png`."""
+    data: str | None = None
+    """The bytes of a PNG, JPEG, WebP or GIF picture in base64; at most 20 MiB of bytes."""
 
 
 @attrs.frozen(eq=False, repr=False)

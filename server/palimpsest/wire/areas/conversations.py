@@ -167,17 +167,19 @@ class MessagePart(Wire):
     """A part of a message. Which fields are present depends on `type`."""
 
     type: str
-    """`text`, `reasoning`, `tool_call`, `tool_result` or `attachment`."""
+    """`text`, `reasoning`, `tool_call`, `tool_result`, `attachment` or `image`."""
     text: str | None = None
-    """The text, or the text of a tool result."""
+    """The text, the text of a tool result, or the line that stands for a picture."""
     call_id: str | None = None
     """The id of the tool call."""
     name: str | None = None
-    """The name of the tool, or of the attachment."""
+    """The name of the tool, of the attachment, or of the picture."""
     arguments: str | None = None
     """The JSON arguments of a tool call, as the model wrote them."""
     is_error: bool | None = None
     """Whether a tool result is a failure."""
+    digest: str | None = None
+    """Of a picture: its name for `image/read`."""
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -28,6 +28,8 @@ class EditorModelInfo(Wire):
     """The longest answer in tokens."""
     supports_tools: bool | None = None
     """Whether it can call tools. Absent: it can."""
+    supports_images: bool | None = None
+    """Whether it sees pictures, and this editor can hand them over. Absent: no."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -47,6 +49,8 @@ class EditorModelPartType(enum.StrEnum):
     """A tool call of the model: `callId`, `name`, `arguments`."""
     TOOL_RESULT = "toolResult"
     """The result of a tool call: `callId`, `name`, `text`, `isError`."""
+    IMAGE = "image"
+    """A picture: `mediaType`, `data`. Only for models with `supportsImages`."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -65,6 +69,10 @@ class EditorModelPart(Wire):
     """The arguments of the call."""
     is_error: bool | None = None
     """Whether the result is a failure."""
+    media_type: str | None = None
+    """The format of the picture: `image/png` or `image/jpeg`."""
+    data: str | None = None
+    """The bytes of the picture, in base64."""
 
 
 @attrs.frozen(eq=False, repr=False)

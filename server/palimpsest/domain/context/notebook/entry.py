@@ -33,7 +33,7 @@ from palimpsest.domain.context.notebook.names import NAME, READ_CHARS, WORD, n_w
 from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.language.pastes import Paste, split_pastes
 from palimpsest.domain.language.typed_text import typed_pieces
-from palimpsest.domain.messages import AttachmentPart, Content, MessageId, Role, ToolResultPart
+from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, MessageId, Role, ToolResultPart
 from palimpsest.domain.offline_texts import without_fixed_texts
 
 SAID, OPEN, DONE = "Said by the user", "Open at the end", "Done"
@@ -121,6 +121,11 @@ class _Call:
     tried: frozenset[str]
 
 
+def _pictures(id: MessageId, content: Content) -> list[str]:
+    """A line for each picture of the message, which says how it is found."""
+    return [image.line(f"{id}:{number}") for number, image in enumerate(content.images, start=1)]
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads the messages of one conversation, in their order."""
@@ -139,7 +144,7 @@ class Reader:
             case Role.ASSISTANT:
                 return self._assistant(id, content)
             case Role.TOOL:
-                return self._results(id, content.results)
+                return self._results(id, content)
 
     def _user(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
         text = content.text
@@ -149,7 +154,11 @@ class Reader:
         entry_said = Entry(id, Role.USER, (), said=said)
         rest = "\n".join(each.text for each in parts if isinstance(each, Paste)) if entry_said.is_whole else text
         lines = self._lines(best_of(pieces_of(by_sentence(rest))))
+        shown = [Sentence(line, _PASTED_WEIGHT, is_pasted=True) for line in _pictures(id, content)]
+        entry_said = replace(entry_said, said=(*said, *shown))
         for part in content.parts:
+            if isinstance(part, ImagePart):
+                found.update(names_in(part.label))
             if isinstance(part, AttachmentPart):
                 found.update(names_in(f"{part.label}\n{part.text}"))
                 lines += self._lines(best_of(pieces_of(part.text)))
@@ -209,7 +218,8 @@ class Reader:
         )
         return entry, found
 
-    def _results(self, id: MessageId, results: Sequence[ToolResultPart]) -> tuple[Entry, dict[str, str]]:
+    def _results(self, id: MessageId, content: Content) -> tuple[Entry, dict[str, str]]:
+        results = content.results
         found = dict[str, str]()
         fragments: list[Fragment] = []
         calls = [call for result in results if (call := self._calls.pop(result.call_id, None)) is not None]
@@ -219,6 +229,8 @@ class Reader:
             if (outcome := self._outcome(result, is_command=is_command)) is not None:
                 fragments.append(outcome)
             fragments += self._lines(best_of(pieces_of(result.text)))
+        for line in _pictures(id, content):
+            fragments.append(self._fragment(line, names_in(line), _OUTCOME_WEIGHT, Kind.OUTCOME))
         answers, path = (calls[0].message_id, calls[0].path) if calls else (None, "")
         head = "" if calls else ", ".join(tool_label(result.name) for result in results)
         entry = Entry(

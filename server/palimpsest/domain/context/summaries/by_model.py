@@ -20,6 +20,7 @@ from palimpsest.domain.context.summaries.node import CLOSING, OPENING
 from palimpsest.domain.context.tokens import CountText, count_bytes
 from palimpsest.domain.messages import (
     AttachmentPart,
+    ImagePart,
     MessageId,
     OpaquePart,
     Part,
@@ -172,6 +173,8 @@ def _labelled(part: Part, role: Role, message_id: MessageId, part_tokens: int) -
         case ToolResultPart():
             outcome = "error" if part.is_error else "result"
             return [(f"{outcome} of {tool_label(part.name)}", _shorten(part.text, message_id, part_tokens))]
+        case ImagePart():
+            return [(f"{role.value} showed", part.line())]
         case ReasoningPart() | OpaquePart():
             # They belong to the model family they came from.
             return []
@@ -201,6 +204,8 @@ def originals_text(pieces: Sequence[Piece]) -> str:
                     texts += [part.name, part.arguments, *map(str, arguments_of(part).values())]
                 case ToolResultPart():
                     texts += [part.name, part.text]
+                case ImagePart():
+                    texts.append(part.line())
                 case ReasoningPart() | OpaquePart():
                     pass
                 case _:

@@ -19,6 +19,7 @@ from palimpsest.domain.language.typed_text import sentences
 from palimpsest.domain.messages import (
     AttachmentPart,
     ConversationId,
+    ImagePart,
     MessageId,
     OpaquePart,
     ReasoningPart,
@@ -188,7 +189,7 @@ def texts_of(message: StoredMessage) -> Iterator[str]:
                 yield part.text
             case AttachmentPart():
                 yield part.text
-            case ReasoningPart() | OpaquePart():
+            case ReasoningPart() | ImagePart() | OpaquePart():
                 pass
             case _:
                 assert_never(part)

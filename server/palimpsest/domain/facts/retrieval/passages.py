@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.facts.retrieval.words import humped
-from palimpsest.domain.messages import AttachmentPart, Content, Role, ToolResultPart
+from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, Role, ToolResultPart
 
 PASSAGE_WORDS: Final = 120
 TOP_UP_WORDS: Final = 80
@@ -86,7 +86,7 @@ def to_saying(content: Content) -> Saying:
         return _to_answer("\n".join(part.text for part in content.parts if isinstance(part, ToolResultPart)))
     text = content.text
     if content.role is Role.USER:
-        extra = " ".join(part.label for part in content.parts if isinstance(part, AttachmentPart))
+        extra = " ".join(part.label for part in content.parts if isinstance(part, AttachmentPart | ImagePart))
     else:
         extra = " ".join(f"{call.name} {call.arguments}"[:_CALL_CHARS] for call in content.calls)
         if not text.strip():

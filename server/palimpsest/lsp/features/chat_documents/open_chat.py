@@ -288,7 +288,8 @@ class OpenChat:
     async def _ask_model(self, message: str) -> dict[str, Any]:
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
-        content = await content_of(self._ls, session, message, ())
+        said = await content_of(self._ls, session, message, ())
+        content = said.content
         asked_by = self._ls.part(OfferedModels).id
 
         def stop(turn: RunningTurn) -> None:
@@ -296,7 +297,8 @@ class OpenChat:
             stop_turn(self._ls, turn)
             self._answer(turn, content)
 
-        started = await begun(session.turns.start(self.conversation_id, machine.new_id(), content, asked_by), stop)
+        starting = session.turns.start(self.conversation_id, machine.new_id(), content, asked_by, said.pictures)
+        started = await begun(starting, stop)
         if isinstance(started, str):
             raise InvalidRequest("The message has been sent already.")
         self._answer(started, content)
