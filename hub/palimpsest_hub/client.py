@@ -40,7 +40,7 @@ LOOK_EVERY_S: Final = 15.0
 POLL_S: Final = 1.0
 """How often one looks at a hub that has no notifications."""
 _LONGEST_PAUSE_S: Final = 30.0
-_MOST_FRAMES: Final = 500
+MOST_FRAMES: Final = 500
 """Of one look: a member may show any number."""
 _MOST_AT_ONCE: Final = 200
 _MOST_BYTES_AT_ONCE: Final = 4 << 20
@@ -225,7 +225,7 @@ class Hub:
             CASE WHEN {_IS_HELD} THEN lease_holder END, CASE WHEN {_IS_HELD} THEN lease_store END, l.turn, l.seq, l.body
             FROM hub.conversation c LEFT JOIN hub.live l ON l.team = c.team AND l.conversation = c.id
                 AND l.epoch = c.epoch AND (l.turn <> %s OR l.seq > %s)
-            WHERE c.team = %s AND c.id = %s AND c.unshared_at IS NULL ORDER BY l.turn, l.seq LIMIT {_MOST_FRAMES}"""
+            WHERE c.team = %s AND c.id = %s AND c.unshared_at IS NULL ORDER BY l.turn, l.seq LIMIT {MOST_FRAMES}"""
         rows = await self._reads.rows(query, turn, after, team, conversation)
         if not rows:
             raise HubRefused("not_shared", "This conversation is not shared with you.")

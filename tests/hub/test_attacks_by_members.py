@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.conversation.transfer import Transfers
 from palimpsest.services.sharing import publication
+from palimpsest.services.sharing.following import Following
 from palimpsest.services.sharing.readers import readers_of
 from palimpsest.services.sharing.watch import Watch
 from palimpsest.services.turns.running import RunningTurn
@@ -45,6 +47,7 @@ from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
 from palimpsest.storage.sharing import shared_facts
 from palimpsest.storage.turns import turns
+from palimpsest_hub.client import MOST_FRAMES
 from palimpsest_hub.migration import set_up
 from palimpsest_hub.records import NewFact
 
@@ -185,6 +188,26 @@ async def test_frames_without_end(machines: list[Machine], team: TestTeam) -> No
     await bob.sharing.hub.release(lease)
     await asyncio.gather(*watch.presence.stop(), return_exceptions=True)
     assert n_kept < 16 << 20
+
+
+async def test_who_comes_late_sees_all_frames(machines: list[Machine], team: TestTeam) -> None:
+    """Of a long answer only the first frames are shown, until the next word is said."""
+    ann, bob = machines
+    at = await share(machines, team)
+    await ann.settle()
+    lease = await bob.sharing.hub.lease(team.id, at, "another store", "a turn")
+    n_frames = 2 * MOST_FRAMES + 100
+    for first in range(1, n_frames, 100):
+        frames = [json.dumps(["text", f"{n} ", None]) for n in range(first, first + 100)]
+        await bob.sharing.hub.say(lease, "long", first, frames)
+
+    async def once(*_: object) -> AsyncGenerator[None]:
+        yield
+
+    ann.sharing.hub.wakings = once  # type: ignore[method-assign, assignment]
+    shown = [each.seq async for some in Following(ann.sharing, at).shown() for each in some]
+    assert shown == list(range(1, n_frames + 1))
+    await bob.sharing.hub.release(lease)
 
 
 async def test_stores_without_end(machines: list[Machine], team: TestTeam) -> None:

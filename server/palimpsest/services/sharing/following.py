@@ -14,7 +14,7 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.sharing.sharing import Sharing
 from palimpsest.storage.sharing import shared
 from palimpsest.storage.sharing.shared import Standing
-from palimpsest_hub.client import LOOK_EVERY_S
+from palimpsest_hub.client import LOOK_EVERY_S, MOST_FRAMES
 from palimpsest_hub.errors import HubRefused, HubUnreachable
 from palimpsest_hub.records import LiveView
 
@@ -69,26 +69,30 @@ class Following:
         turn, last, seq, seen = "", 0, -1, -LOOK_EVERY_S
         async with contextlib.aclosing(self.sharing.hub.wakings(standing.channel, self.poll_s)) as wakings:
             async for _ in wakings:
-                try:
-                    view = await self.sharing.hub.live(standing.team, self.conversation_id, turn, last)
-                except HubUnreachable:
-                    continue
-                except HubRefused:
-                    await self.sharing.pull(self.conversation_id)
-                    return
-                found: list[Shown | None] = []
-                if view.frames:
-                    turn, last = view.frames[-1].turn, view.frames[-1].seq
-                    found = [_shown(TurnId(turn), each.seq, each.body) for each in view.frames if each.turn == turn]
-                if view.head_seq != seq:
-                    yield Look(view, (), has_news=True)
-                    with contextlib.suppress(PalimpsestError):  # such as a turn that runs here; its end comes first
+                is_whole = False
+                while not is_whole:
+                    try:
+                        view = await self.sharing.hub.live(standing.team, self.conversation_id, turn, last)
+                    except HubUnreachable:
+                        break
+                    except HubRefused:
                         await self.sharing.pull(self.conversation_id)
-                        seq = view.head_seq
-                yield Look(view, tuple(each for each in found if each is not None), has_news=False)
-                if (now := asyncio.get_running_loop().time()) - seen >= LOOK_EVERY_S:
-                    await self._tell_presence(standing, seq)
-                    seen = now
+                        return
+                    found: list[Shown | None] = []
+                    was = turn
+                    if view.frames:
+                        turn, last = view.frames[-1].turn, view.frames[-1].seq
+                        found = [_shown(TurnId(turn), each.seq, each.body) for each in view.frames if each.turn == turn]
+                    if view.head_seq != seq:
+                        yield Look(view, (), has_news=True)
+                        with contextlib.suppress(PalimpsestError):  # such as a turn that runs here; its end comes first
+                            await self.sharing.pull(self.conversation_id)
+                            seq = view.head_seq
+                    yield Look(view, tuple(each for each in found if each is not None), has_news=False)
+                    if (now := asyncio.get_running_loop().time()) - seen >= LOOK_EVERY_S:
+                        await self._tell_presence(standing, seq)
+                        seen = now
+                    is_whole = len(view.frames) < MOST_FRAMES or was not in ("", turn)  # two turns would take turns
 
     async def _tell_presence(self, standing: Standing, seq: int) -> None:
         """Tells the team that this store follows."""

@@ -16,6 +16,8 @@ _SHOWN: Final = {
     each.value: each
     for each in (EventType.TEXT, EventType.TOOL_CALL, EventType.TOOL_START, EventType.TOOL_RESULT, EventType.DONE)
 }
+_CHARS_OF_EVENT: Final = 100
+"""For what an event takes beside its text."""
 _MOST_CHARS: Final = 4_000_000
 """Of what is shown of one turn: a member may show frames without end. The messages come all the same."""
 
@@ -58,9 +60,9 @@ class RemoteTurn:
         for each in shown:
             if (kind := _SHOWN.get(each.type)) is None or each.seq <= self.last_seq:
                 continue
-            if (n_chars := self._n_chars + len(each.text)) > _MOST_CHARS:
+            self._n_chars += len(each.text) + _CHARS_OF_EVENT
+            if self._n_chars > _MOST_CHARS:
                 return
-            self._n_chars = n_chars
             call_id = self._call(kind, each.name or "") if kind not in (EventType.TEXT, EventType.DONE) else None
             new = Numbered(each.seq, JournalEvent(kind, each.text, call_id, each.name))
             self.shown.append(new)
