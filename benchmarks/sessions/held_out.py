@@ -38,7 +38,7 @@ VARIED: Final = (
     "threshold=0.9",
     "target_ratio=0.2,0.45",
     "palimpsest.services.context.previews:LARGE_PART_SHARE=0.1,0.22",
-    f"{SIZES}:_MERGED_SHARE=0.19,0.33",
+    f"{SIZES}:_MERGED_SHARE=0.275,0.38",
 )
 
 Scores = Mapping[str, float]
