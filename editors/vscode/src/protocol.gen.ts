@@ -820,8 +820,30 @@ export interface MessagePart {
     arguments?: string;
     /** Whether a tool result is a failure. */
     isError?: boolean;
-    /** Of a picture: its name for `image/read`. */
+    /** Of a picture: its name for `conversation/picture`. */
     digest?: string;
+}
+
+/** A picture of a conversation. */
+export interface ReadPictureParams {
+    /** The conversation. */
+    conversationId: string;
+    /** The `digest` of the picture's part. */
+    digest: string;
+}
+
+/** A picture. */
+export interface ReadPictureResult {
+    /** Its format: `image/png` or `image/jpeg`. */
+    mediaType: string;
+    /** Its bytes in base64; at most 3.5 MB of bytes. */
+    data: string;
+    /** Its name for people. */
+    name: string;
+    /** In pixels. */
+    width: number;
+    /** In pixels. */
+    height: number;
 }
 
 /** A stored message. */
@@ -2674,6 +2696,9 @@ export const ConversationCreateRequest = new lc.RequestType<CreateConversationPa
 
 /** List conversations. */
 export const ConversationListRequest = new lc.RequestType<ListConversationsParams, ListConversationsResult, void>("palimpsest/conversation/list");
+
+/** Read the bytes of a picture in a message. A picture that was purged, or of which only the name was shared, is not found. */
+export const ConversationPictureRequest = new lc.RequestType<ReadPictureParams, ReadPictureResult, void>("palimpsest/conversation/picture");
 
 /** Read the messages of a conversation, and the answer of a running turn so far. */
 export const ConversationReadRequest = new lc.RequestType<ReadConversationParams, ReadConversationResult, void>("palimpsest/conversation/read");

@@ -495,7 +495,20 @@
 ---@field name? string The name of the tool, of the attachment, or of the picture.
 ---@field arguments? string The JSON arguments of a tool call, as the model wrote them.
 ---@field isError? boolean Whether a tool result is a failure.
----@field digest? string Of a picture: its name for `image/read`.
+---@field digest? string Of a picture: its name for `conversation/picture`.
+
+--- A picture of a conversation.
+---@class palimpsest.ReadPictureParams
+---@field conversationId string The conversation.
+---@field digest string The `digest` of the picture's part.
+
+--- A picture.
+---@class palimpsest.ReadPictureResult
+---@field mediaType string Its format: `image/png` or `image/jpeg`.
+---@field data string Its bytes in base64; at most 3.5 MB of bytes.
+---@field name string Its name for people.
+---@field width integer In pixels.
+---@field height integer In pixels.
 
 --- A stored message.
 ---@class palimpsest.MessageInfo
@@ -1579,6 +1592,8 @@ return {
     ConversationCreateRequest = "palimpsest/conversation/create",
     --- List conversations.
     ConversationListRequest = "palimpsest/conversation/list",
+    --- Read the bytes of a picture in a message. A picture that was purged, or of which only the name was shared, is not found.
+    ConversationPictureRequest = "palimpsest/conversation/picture",
     --- Read the messages of a conversation, and the answer of a running turn so far.
     ConversationReadRequest = "palimpsest/conversation/read",
     --- Name a conversation.

@@ -7,17 +7,20 @@ call from its result.
 
 from __future__ import annotations
 
+import base64
 import bisect
+import hashlib
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 from palimpsest.domain.conversation.chain import content_digest, message_digest
 from palimpsest.domain.conversation.exchanges import exchange_starts
-from palimpsest.domain.messages import Content, TurnId
+from palimpsest.domain.messages import Content, Digest, TurnId
 from palimpsest.domain.transfer.conversation import (
     KINDS,
     NAMES,
+    ContentLine,
     CutLine,
     ExpansionLine,
     Header,
@@ -56,6 +59,8 @@ class Rules:
         self.newest_cut_at = 0
         self._rank = 0
         self._turn_ids: set[TurnId] = set()
+        self._pictures: dict[Digest, int] | None = None
+        """The sizes of the pictures in the messages, once the bytes of one are read."""
 
     def add(self, number: int, line: Line) -> None:
         """Checks line `number` and adds it."""
@@ -87,6 +92,8 @@ class Rules:
                 self.newest_cut_at = number
             case PreviewLine():
                 self._check_preview(line)
+            case ContentLine():
+                self._check_content(line)
         self.lines[type(line)].append(line)
 
     def finish(self) -> None:
@@ -185,6 +192,18 @@ class Rules:
         whole = self.lines[MessageLine][line.message].content
         if whole is not None and _pairing(whole) != _pairing(line.content):
             raise Fault("the preview has another role, or other tool calls, than its message")
+
+    def _check_content(self, line: ContentLine) -> None:
+        self._check_order(line, line.digest, lambda each: each.digest)
+        if self._pictures is None:
+            named = [image for each in self.lines[MessageLine] if each.content for image in each.content.images]
+            self._pictures = {image.digest: image.size_bytes for image in named}
+        try:
+            data = base64.b64decode(line.data, validate=True)
+        except ValueError:
+            raise Fault("the bytes of a picture are no base64") from None
+        if self._pictures.get(line.digest) != len(data) or hashlib.sha256(data).hexdigest() != line.digest:
+            raise Fault("the bytes are of no picture in the messages")
 
     def _check_newest(self, cut: CutLine) -> None:
         """The blocks of the newest cut begin and end where exchanges do."""

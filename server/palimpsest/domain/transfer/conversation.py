@@ -156,7 +156,26 @@ class PreviewLine:
     content: Content
 
 
-Line = MessageLine | TurnLine | SummaryLine | HiddenLine | ExpansionLine | WithdrawalLine | CutLine | PreviewLine
+@dataclass(frozen=True, slots=True)
+class ContentLine:
+    """The bytes of a picture in the messages."""
+
+    digest: Digest
+    data: str
+    """Base64."""
+
+
+Line = (
+    MessageLine
+    | TurnLine
+    | SummaryLine
+    | HiddenLine
+    | ExpansionLine
+    | WithdrawalLine
+    | CutLine
+    | PreviewLine
+    | ContentLine
+)
 
 KINDS: Final[Mapping[str, type[Line]]] = {
     "message": MessageLine,
@@ -167,6 +186,7 @@ KINDS: Final[Mapping[str, type[Line]]] = {
     "withdrawal": WithdrawalLine,
     "cut": CutLine,
     "preview": PreviewLine,
+    "content": ContentLine,
 }
 """The kinds of lines by their `type`, in the order of the file."""
 NAMES: Final = {kind: name for name, kind in KINDS.items()}
@@ -193,6 +213,8 @@ class Transfer:
     """Ordered by version."""
     previews: tuple[PreviewLine, ...] = ()
     """Ordered by message."""
+    contents: tuple[ContentLine, ...] = ()
+    """Ordered by digest; those that were here."""
 
 
 def as_copy(transfer: Transfer, conversation_id: ConversationId, turn_ids: Mapping[TurnId, TurnId]) -> Transfer:

@@ -1,9 +1,10 @@
 """The file of a conversation: JSON lines, UTF-8.
 
 Line 1 is the header: `{"palimpsest": "conversation", "version": 1, …}`. The lines for messages, turns, summaries,
-hidden ranges, expansions, withdrawals, cuts and previews follow in that order, each with its `type`. A field without a
-value is absent. An undeclared field is refused, because an import that skips it would lose it. Summaries are numbered
-0, 1, 2, … within the file. The encoding is canonical: decoding and encoding a file gives the same text, byte for byte.
+hidden ranges, expansions, withdrawals, cuts, previews and the bytes of pictures follow in that order, each with its
+`type`. A field without a value is absent. An undeclared field is refused, because an import that skips it would lose
+it. Summaries are numbered 0, 1, 2, … within the file. The encoding is canonical: decoding and encoding a file gives the
+same text, byte for byte.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest/conversation/openShared": "sharing:open_shared",
     "palimpsest/conversation/purge": "purge:purge",
     "palimpsest/conversation/purge/plan": "purge:plan",
+    "palimpsest/conversation/picture": "conversations:picture",
     "palimpsest/conversation/read": "conversations:read",
     "palimpsest/conversation/rename": "history:rename",
     "palimpsest/conversation/rollback": "history:rollback",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from palimpsest.domain.messages import ConversationId
+import asyncio
+import base64
+
+from palimpsest.domain.messages import ConversationId, Digest
 from palimpsest.lsp.features.models import doubt_model
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_conversation, to_message
@@ -13,6 +16,8 @@ from palimpsest.wire.areas.conversations import (
     ListConversationsResult,
     ReadConversationParams,
     ReadConversationResult,
+    ReadPictureParams,
+    ReadPictureResult,
     RunningTurn,
 )
 
@@ -34,6 +39,13 @@ async def list_all(ls: PalimpsestServer, params: ListConversationsParams) -> Lis
         for record, running in await session.conversations.list()
     ]
     return ListConversationsResult(sorted(found, key=lambda info: info.updated_at, reverse=True))
+
+
+async def picture(ls: PalimpsestServer, params: ReadPictureParams) -> ReadPictureResult:
+    session = await ls.session_of(params.conversation_id)
+    part, data = await session.conversations.picture(ConversationId(params.conversation_id), Digest(params.digest))
+    encoded = await asyncio.to_thread(lambda: base64.b64encode(data).decode("ascii"))
+    return ReadPictureResult(part.media_type, encoded, part.label, part.width, part.height)
 
 
 async def read(ls: PalimpsestServer, params: ReadConversationParams) -> ReadConversationResult:

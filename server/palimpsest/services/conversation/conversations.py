@@ -13,7 +13,16 @@ from palimpsest.domain.conversation.exchanges import exchange_starts
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.conversation.titles import fork_title, title_of
 from palimpsest.domain.errors import ConversationBusy, ErrorDetail, ErrorKind, InvalidRequest, PalimpsestError
-from palimpsest.domain.messages import ConversationId, MessageId, Role, SummaryId, TurnId, clean_text
+from palimpsest.domain.messages import (
+    ConversationId,
+    Digest,
+    ImagePart,
+    MessageId,
+    Role,
+    SummaryId,
+    TurnId,
+    clean_text,
+)
 from palimpsest.domain.models.limits import Model
 from palimpsest.domain.settings.settings import Layout
 from palimpsest.domain.turns.journal import shown_text
@@ -28,7 +37,7 @@ from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.storage.context import inheritance
 from palimpsest.storage.context import rules as commanded_rules
-from palimpsest.storage.conversation import conversations, hidden_ranges, message_log
+from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, pictures
 from palimpsest.storage.sharing import members, shared
 from palimpsest.storage.store import Store
 from palimpsest.storage.turns import stream_journal, turn_records
@@ -153,6 +162,10 @@ class Conversations:
             return first, conversations.get(conversation_id).n_messages
 
         return await self.store.read(read)
+
+    async def picture(self, conversation_id: ConversationId, digest: Digest) -> tuple[ImagePart, bytes]:
+        """A picture in a message of the conversation. Raises NotFound."""
+        return await self.store.read(pictures.read, conversation_id, digest)
 
     async def read(self, conversation_id: ConversationId, start: int | None, limit: int | None) -> Page:
         """A page of messages and the text of a running turn, as of one moment."""

@@ -36,7 +36,7 @@ def append_many(conversation_id: ConversationId, contents: Sequence[Content], no
     tail = _tail(conversation_id)
     messages = _chained(tail, cleaned(conversation_id, contents), now, None)
     execute_many(_APPEND, (_columns(each, own, None) for each, own in messages))
-    refer(conversation_id, (each for each, _ in messages))
+    refer(conversation_id, ((each.id, each.content) for each, _ in messages))
     pending_work.index(conversation_id, tail.next_id + len(messages))
     _extend(tail, messages, now)
 
@@ -68,15 +68,15 @@ def append(
     return [message for message, _ in messages]
 
 
-def refer(conversation_id: ConversationId, messages: Iterable[StoredMessage]) -> None:
+def refer(conversation_id: ConversationId, messages: Iterable[tuple[MessageId, Content]]) -> None:
     """Notes which pictures rows that were just written refer to."""
-    for message in messages:
-        if message.content.images:
+    for message_id, content in messages:
+        if content.images:
             found = execute(
-                "SELECT id FROM message WHERE conversation = ? AND message_id = ?", conversation_id, message.id
+                "SELECT id FROM message WHERE conversation = ? AND message_id = ?", conversation_id, message_id
             )
             for (row_id,) in found.fetchall():
-                contents_kept.refer_message(row_id, message.content)
+                contents_kept.refer_message(row_id, content)
 
 
 def cleaner_of(conversation_id: ConversationId) -> Cleaner:

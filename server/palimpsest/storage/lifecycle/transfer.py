@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
@@ -12,6 +13,7 @@ from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ErrorKind
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, SummaryId, TurnId, canonical_json
 from palimpsest.domain.transfer.conversation import (
+    ContentLine,
     CutLine,
     ExpansionLine,
     Header,
@@ -27,7 +29,7 @@ from palimpsest.domain.transfer.conversation import (
 )
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
-from palimpsest.storage import sql, tables
+from palimpsest.storage import contents, sql, tables
 from palimpsest.storage.context import cuts, summary_tree
 from palimpsest.storage.conversation import conversations, message_log, pending_work
 from palimpsest.storage.sql import execute
@@ -67,6 +69,7 @@ def read(conversation_id: ConversationId) -> Transfer:
         _withdrawals(conversation_id),
         _cuts(conversation_id, numbers),
         tuple(PreviewLine(message_id, content) for message_id, content in sorted(previews.items())),
+        _contents(messages),
     )
 
 
@@ -109,7 +112,10 @@ def write(transfer: Transfer, now: str) -> ConversationRecord:
     if header.origin is not None:
         origin = _written(header.origin)
         tables.Meta.insert(key=_origin_key(header.id), value=origin).on_conflict_replace().execute()
+    for line in transfer.contents:
+        contents.keep(base64.b64decode(line.data))
     _write_messages(transfer)
+    contents.forget(line.digest for line in transfer.contents)  # those of the parent's messages are there already
     _write_turns(transfer)
     ids = _write_summaries(transfer)
     _write_context(transfer, ids)
@@ -169,6 +175,15 @@ def _turns(conversation_id: ConversationId, messages: Iterable[MessageLine]) -> 
         if row.conversation == conversation_id or row.id in shared
     ]
     return tuple(sorted(found, key=lambda turn: (turn.user_message, turn.id)))
+
+
+def _contents(messages: Iterable[MessageLine]) -> tuple[ContentLine, ...]:
+    """The bytes of the pictures in the messages, as far as they are here."""
+    digests = {image.digest for each in messages if each.content is not None for image in each.content.images}
+    found = ((digest, contents.read(digest)) for digest in sorted(digests))
+    return tuple(
+        ContentLine(digest, base64.b64encode(data).decode("ascii")) for digest, data in found if data is not None
+    )
 
 
 def _own_turns(transfer: Transfer) -> list[TurnLine]:
@@ -268,6 +283,8 @@ def _write_messages(transfer: Transfer) -> None:
         ),
     )
 
+    own = [each for each in transfer.messages if each.conversation is None]
+    message_log.refer(conversation_id, ((each.id, each.content) for each in own if each.content is not None))
     for message in transfer.messages:
         if message.conversation is None and message.stand_in is not None:
             message_log.write_stand_in(conversation_id, message.id, message.stand_in)

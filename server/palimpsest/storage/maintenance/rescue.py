@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from palimpsest.domain.conversation.chain import content_digest, covered_author, message_digest
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, TurnId
+from palimpsest.storage import contents
 from palimpsest.storage.conversation import search
 from palimpsest.storage.sql import execute
 from palimpsest.storage.tables import Conversation, Hidden, Message
@@ -81,12 +82,23 @@ def pour(damaged: Path, now: str) -> Rescued:
         _pour_conversation(row, messages.pop(row["id"], {}), rescued, now)
     for conversation_id, rows in sorted(messages.items()):
         rescued.loose += [_loose(conversation_id, row) for _, row in sorted(rows.items())]
+    _pour_contents(damaged)
     ends = {each.id: each.next_message_id for each in Conversation.select()}
     for name in _CARRIED[2:]:
         for row in read[name]:
             if _reaches(row) <= ends.get(row.get("conversation", ""), -1):
                 _insert(name, row)
     return rescued
+
+
+def _pour_contents(damaged: Path) -> None:
+    """The bytes that are what their digests say, and that a rescued message names."""
+    for row in _rows_of(damaged, "content"):
+        if isinstance(data := row["bytes"], bytes) and contents.digest_of(data) == row["digest"]:
+            contents.keep(data)
+    for row_id, text in execute("SELECT id, content FROM message WHERE INSTR(content, '\"image\"')").fetchall():
+        contents.refer_message(row_id, Content.from_json(json.loads(text)))
+    execute(f"DELETE {contents.UNUSED}")
 
 
 def carve(damaged: Path) -> list[Loose]:

@@ -32,7 +32,7 @@ from palimpsest.domain.messages import (
 from palimpsest.domain.sharing.log import FORMAT, LONGEST_TITLE, Entry, EntryKind, Missing
 from palimpsest.domain.turns.recovery import Resolution
 from palimpsest.domain.turns.states import FINAL_STATES, TurnState
-from palimpsest.storage import leases
+from palimpsest.storage import contents, leases
 from palimpsest.storage.context import visibility
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, passages, search
 from palimpsest.storage.facts import facts
@@ -174,6 +174,8 @@ class _Messages:
         if content is None and entry.missing == Missing.WITHHELD:
             self.settle()  # the call may have come just now
             _write_stand_in(self._conversation_id, message_id, role)
+        elif content is not None:
+            contents.refer_message(row_id or 0, content)  # another conversation may have the same picture
         self._added.append(passages.Added(row_id or 0, message_id, said.said_at, content))
         self._next, self._head, self._at = message_id + 1, digest, max(self._at, min(said.said_at, self._now))
 

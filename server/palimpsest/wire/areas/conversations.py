@@ -179,7 +179,33 @@ class MessagePart(Wire):
     is_error: bool | None = None
     """Whether a tool result is a failure."""
     digest: str | None = None
-    """Of a picture: its name for `image/read`."""
+    """Of a picture: its name for `conversation/picture`."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ReadPictureParams(Wire):
+    """A picture of a conversation."""
+
+    conversation_id: str
+    """The conversation."""
+    digest: str
+    """The `digest` of the picture's part."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class ReadPictureResult(Wire):
+    """A picture."""
+
+    media_type: str
+    """Its format: `image/png` or `image/jpeg`."""
+    data: str
+    """Its bytes in base64; at most 3.5 MB of bytes."""
+    name: str
+    """Its name for people."""
+    width: int
+    """In pixels."""
+    height: int
+    """In pixels."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -321,6 +347,13 @@ class RollbackResult(Wire):
 MESSAGES: tuple[Request | Notification, ...] = (
     Request("palimpsest/conversation/create", CreateConversationParams, ConversationInfo, "Begin a conversation."),
     Request("palimpsest/conversation/list", ListConversationsParams, ListConversationsResult, "List conversations."),
+    Request(
+        "palimpsest/conversation/picture",
+        ReadPictureParams,
+        ReadPictureResult,
+        "Read the bytes of a picture in a message. One that was purged, or of which only the name was shared, is not "
+        "found.",
+    ),
     Request(
         "palimpsest/conversation/read",
         ReadConversationParams,
