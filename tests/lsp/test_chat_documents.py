@@ -570,6 +570,26 @@ async def test_an_editor_that_cannot_ask_begins_a_chat_by_a_code_action(desk: De
     assert titles == ["Send"]
 
 
+async def test_a_beginning_that_the_editor_refused_can_be_repeated(desk: Desk) -> None:
+    (desk.root / "plans.chat.md").touch()
+    known = {key: value for key, value in capabilities("utf-16").items() if key != "window"}
+    client = await desk.connect(known)
+    editor = ChatEditor(client, desk.root / "plans.chat.md", "utf-16")
+    editor.open()
+    editor.refuse_next = 1_000
+    await begin(editor)
+    async with asyncio.timeout(WAIT_S):
+        while await editor.lenses() != ["Show the conversation as it is"]:  # noqa: ASYNC110  # it gives up by itself
+            await asyncio.sleep(0)
+    assert MARKER not in editor.text
+    editor.refuse_next = 0
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    (action,) = await editor.ask("codeAction", range=place, context={"diagnostics": []})
+    await client.result("workspace/executeCommand", {k: action["command"][k] for k in ("command", "arguments")})
+    await editor.until(MARKER)
+    await editor.settled()
+
+
 async def test_an_editor_that_announces_no_questions_is_asked_all_the_same(desk: Desk) -> None:
     """`window.showMessage` says how choices are treated, not whether they can be shown."""
     (desk.root / "plans.chat.md").touch()

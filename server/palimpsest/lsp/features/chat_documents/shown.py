@@ -26,12 +26,15 @@ _LOOKED_AT: Final = 2_000
 async def _commands(chat: OpenChat, parsed: Parsed, line: int | None) -> list[tuple[int, lsp.Command]]:
     """The commands of the document, each with its line. Given a line, those about another line are left out."""
     given: dict[str, Any] = {"uri": chat.uri}
-    at = parsed.marker_line or 0
+    at, edited = parsed.marker_line or 0, chat.document.first_edit_of_view()
     title, name = ("Stop", STOP) if chat.is_answering else ("Send", SEND)
     found = [(at, lsp.Command(title, name, arguments=[given]))]
     if not chat.is_answering and await chat.obstacle() is not None:
         found.append((at, lsp.Command("Go on in a fork", FORK, arguments=[given])))
-    if (edited := chat.document.first_edit_of_view()) is not None:
+    if parsed.marker_line is None and not chat.document.is_writing:
+        # There is nothing to send: the line was deleted, or the editor refused the edit that was to bring it.
+        found, edited = found if chat.is_answering else [], line or 0
+    if edited is not None:
         found.append((edited, lsp.Command("Show the conversation as it is", SHOW, arguments=[given])))
     for section in parsed.sections:
         if section.summary_id is not None and (line is None or section.line <= line <= section.last_line):

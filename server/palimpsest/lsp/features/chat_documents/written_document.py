@@ -306,8 +306,8 @@ class WrittenDocument:
         if not can_apply(self._ls) and not is_answering:
             return  # `OpenChat.require_edits` tells the user
         self._ls.warn(
-            "The editor refuses to change the chat document. Nothing is lost: the answer is in the conversation. Open "
-            "the document again to see it."
+            "The editor refuses to change the chat document. Nothing is lost: the answer is in the conversation. The "
+            "action 'Show the conversation as it is' brings it here, and so does opening the document again."
         )
 
     def _keep_sent(self, text: str) -> None:
