@@ -2697,7 +2697,7 @@ export const ConversationCreateRequest = new lc.RequestType<CreateConversationPa
 /** List conversations. */
 export const ConversationListRequest = new lc.RequestType<ListConversationsParams, ListConversationsResult, void>("palimpsest/conversation/list");
 
-/** Read the bytes of a picture in a message. A picture that was purged, or of which only the name was shared, is not found. */
+/** Read the bytes of a picture in a message. One that was purged, or of which only the name was shared, is not found. */
 export const ConversationPictureRequest = new lc.RequestType<ReadPictureParams, ReadPictureResult, void>("palimpsest/conversation/picture");
 
 /** Read the messages of a conversation, and the answer of a running turn so far. */

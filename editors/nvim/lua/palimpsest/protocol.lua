@@ -1592,7 +1592,7 @@ return {
     ConversationCreateRequest = "palimpsest/conversation/create",
     --- List conversations.
     ConversationListRequest = "palimpsest/conversation/list",
-    --- Read the bytes of a picture in a message. A picture that was purged, or of which only the name was shared, is not found.
+    --- Read the bytes of a picture in a message. One that was purged, or of which only the name was shared, is not found.
     ConversationPictureRequest = "palimpsest/conversation/picture",
     --- Read the messages of a conversation, and the answer of a running turn so far.
     ConversationReadRequest = "palimpsest/conversation/read",
