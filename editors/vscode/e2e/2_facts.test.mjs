@@ -68,7 +68,7 @@ test("an edit of the lines is a warning in the editor and in Problems, a lens, a
     await window.page.locator(".markers-panel .monaco-list-row", { hasText: FACT }).first().waitFor();
     await window.page.locator(".monaco-editor .view-line").first().click();
     await window.page.keyboard.press("Control+S");
-    await tree().getByRole("treeitem", { name: `Stale: ${FACT}` }).waitFor();
+    await tree().getByRole("treeitem", { name: `To check: ${FACT}` }).waitFor();
     await window.shot("facts");
 });
 
@@ -96,7 +96,7 @@ test("\"Mark as still true\" takes the warning away", async () => {
     await window.page.keyboard.press("Enter");
     await squiggle().first().waitFor({ state: "detached" });
     await until("Problems are empty", async () => (await window.page.locator(".markers-panel .monaco-list-row", { hasText: FACT }).count()) === 0);
-    await tree().getByRole("treeitem", { name: `Stale: ${FACT}` }).waitFor({ state: "detached" });
+    await tree().getByRole("treeitem", { name: `To check: ${FACT}` }).waitFor({ state: "detached" });
     await tree().getByRole("treeitem", { name: FACT }).waitFor();
 });
 

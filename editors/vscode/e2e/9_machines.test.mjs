@@ -185,12 +185,13 @@ shared("bob takes over, in VS Code and in Neovim, and ann reads what he asked an
 });
 
 shared("while ann writes, bob goes on in a fork, which is his alone", async () => {
-    await here.send("list 150");
+    await here.send("list 300");
     await there.panel.getByTestId("writer").waitFor();
     await there.composer.fill("in my fork");
     await there.panel.getByRole("button", { name: "Go on in a fork" }).first().click();
-    await said(there, "You", 11).getByText("in my fork").waitFor({ timeout: 60_000 });
-    await there.answered(12);
+    // The fork begins before her question, which waits for its answer.
+    await said(there, "You", 10).getByText("in my fork").waitFor({ timeout: 60_000 });
+    await there.answered(11);
     assert.equal(await there.panel.getByTestId("shared-mark").count(), 0);
     await there.shot("machines-12-fork");
     await here.answered(11);
@@ -276,7 +277,7 @@ shared("a fact of the repository holds on ann's branch, and is stale on bob's", 
         await window.page.getByRole("button", { name: "Facts Section" }).click();
     }
     const fact = (window, name) => window.page.getByRole("tree", { name: "Facts" }).getByRole("treeitem", { name });
-    await fact(there, `Stale: ${FACT}`).waitFor({ timeout: 60_000 });
+    await fact(there, `To check: ${FACT}`).waitFor({ timeout: 60_000 });
     await fact(here, FACT).waitFor();
     await here.shot("machines-24-fact-fresh");
     await there.shot("machines-25-fact-stale");

@@ -80,7 +80,7 @@ try {
     await window.page.keyboard.type("return math.floor(net * (1 + RATE))");
     await window.page.locator(".monaco-editor .squiggly-warning").first().waitFor();
     await window.page.keyboard.press("Control+S");
-    await window.page.getByRole("tree", { name: "Facts" }).getByRole("treeitem", { name: `Stale: ${FACT}` }).waitFor();
+    await window.page.getByRole("tree", { name: "Facts" }).getByRole("treeitem", { name: `To check: ${FACT}` }).waitFor();
     await window.page.locator(".monaco-editor .view-line", { hasText: "def gross" }).getByText("gross").hover();
     await window.page.locator(".monaco-hover", { hasText: FACT }).first().waitFor();
     await shot("stale-fact");

@@ -23,6 +23,7 @@ import { TOASTS } from "./native/texts";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
 import { ServerLife } from "./server/life";
+import { COSTS } from "./texts";
 
 export function activate(context: vscode.ExtensionContext): void {
     const log = vscode.window.createOutputChannel("Palimpsest", { log: true });
@@ -42,6 +43,9 @@ export function activate(context: vscode.ExtensionContext): void {
             client.onNotification(p.DidMoveApartNotification.method, (params: p.MovedApartParams) => void tellMovedApart(params, inPanel));
             client.onNotification(p.ContextEventNotification.method, (params: p.ContextEvent) => {
                 controller.heard(params);
+                if (params.type === "context_budget" && params.error !== undefined && !panel.isVisible) {
+                    void tellBudget(params.error, inPanel);
+                }
             });
             client.onNotification(p.DidChangeFactsNotification.method, (params: p.FactsChangedParams) => {
                 void controller.factsChanged(params);
@@ -185,6 +189,14 @@ export function activate(context: vscode.ExtensionContext): void {
     );
     registerParticipant(context, life, ready.event);
     void life.start();
+}
+
+/** The panel says it as well, where it is in sight. */
+async function tellBudget(sentence: string, inPanel: (message: FromView) => () => Promise<void>): Promise<void> {
+    const choice = await vscode.window.showWarningMessage(sentence, COSTS.whatItCost, COSTS.changeBudget);
+    if (choice !== undefined) {
+        await inPanel({ type: choice === COSTS.whatItCost ? "explain" : "changeBudget" })();
+    }
 }
 
 /** One notice, with both titles and the way to the fork. */

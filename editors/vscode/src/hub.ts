@@ -1,37 +1,38 @@
 /** Words for the way to the hub and for who writes, for the host and the panel alike. */
 import type { HubStatus, MovedApartParams, StoreInfo, WriterInfo } from "./protocol.gen";
+import { HISTORY, SHARING } from "./texts";
 
 /** One line for a tooltip; empty when no hub is set up. */
 export function describeHub(status: HubStatus): string {
-    const team = status.team === undefined ? "" : ` Team ${status.team}.`;
-    const unsent = status.unsent === 0 ? "" : ` ${status.unsent.toLocaleString("en")} ${status.unsent === 1 ? "entry is" : "entries are"} not sent yet.`;
+    const team = status.team === undefined ? "" : SHARING.team(status.team);
+    const unsent = status.unsent === 0 ? "" : SHARING.unsent(status.unsent);
     switch (status.state) {
         case "off":
             return "";
         case "connecting":
-            return "Hub: connecting.";
+            return SHARING.hubConnecting;
         case "connected":
-            return `Hub: connected.${team}${unsent}`;
+            return `${SHARING.hubConnected}${team}${unsent}`;
         case "away":
-            return `Hub: away${status.since === undefined ? "" : ` since ${new Date(status.since).toLocaleTimeString()}`}.${team}${unsent}`;
+            return `${SHARING.hubGone(status.since === undefined ? "" : SHARING.since(new Date(status.since).toLocaleTimeString()))}${team}${unsent}`;
         case "refused":
         case "newerNeeded":
-            return `Hub: ${status.problem ?? "it says no."}${unsent}`;
+            return `${SHARING.hubSays(status.problem ?? SHARING.saysNo)}${unsent}`;
     }
 }
 
 /** "ann is writing."; or "You are purging messages on another machine." */
 export function describeWriter({ name, isSelf, work }: WriterInfo): string {
-    return isSelf ? `You are ${work} on another machine.` : `${name} is ${work}.`;
+    return isSelf ? SHARING.youWrite(work) : SHARING.writes(name, work);
 }
 
 /** How far a store has come. `seq`: the entry that is to be applied, such as a purge. */
 export function describeStore(store: StoreInfo, seq: number): string {
-    const who = store.isThis ? `${store.member}, this folder` : store.member;
-    const how = store.appliedSeq >= seq ? "has everything" : `has ${store.appliedSeq.toLocaleString("en")} of ${seq.toLocaleString("en")} entries`;
-    return `${who}: ${how}${store.isFollowing && !store.isThis ? ", looks at it now" : ""}`;
+    const who = store.isThis ? SHARING.thisFolder(store.member) : store.member;
+    const how = store.appliedSeq >= seq ? SHARING.hasAll : SHARING.hasPart(store.appliedSeq.toLocaleString("en"), seq.toLocaleString("en"));
+    return `${who}: ${how}${store.isFollowing && !store.isThis ? SHARING.looksNow : ""}`;
 }
 
 export function describeMovedApart({ title, forkTitle }: MovedApartParams): string {
-    return `Somebody else wrote “${title || "Untitled"}” while the hub was away. What you wrote there meanwhile is in “${forkTitle || "Untitled"}” now.`;
+    return SHARING.movedApart(title || HISTORY.untitled, forkTitle || HISTORY.untitled);
 }

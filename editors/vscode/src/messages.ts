@@ -60,6 +60,9 @@ export const fromView = v.variant("type", [
     says("approve", { id, answer: v.picklist(["once", "always", "deny", "never"]) }),
     says("recover", { turnId: id, action: v.picklist(["continue", "keep", "discard", "retry"]), asDraft: v.exactOptional(v.boolean()) }),
     says("explain", {}),
+    /** What models cost; of a turn as well where one is named. */
+    says("costs", { turnId: v.exactOptional(id) }),
+    says("changeBudget", {}),
     /** `upTo`: the last message to summarize; absent: all but the newest. */
     says("summarize", { upTo: v.exactOptional(number) }),
     says("expand", { summaryId: number }),
@@ -167,6 +170,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("approvalGone"), id }),
     v.object({ type: v.literal("recovery"), turns: v.array(w.brokenAnswer) }),
     v.object({ type: v.literal("context"), plan: w.plan, stats: v.exactOptional(w.stats), usage: w.usage, events: v.array(contextEvent) }),
+    /** `turnId`: the turn that was asked about. Without a conversation: of the folder alone. */
+    v.object({ type: v.literal("costs"), conversationId: v.exactOptional(v.string()), turnId: v.exactOptional(v.string()), costs: w.costs }),
     /** The summaries in the context of a conversation, the one of the oldest messages first. */
     v.object({ type: v.literal("summaries"), conversationId: v.string(), items: v.array(w.summary) }),
     v.object({ type: v.literal("facts"), folders: v.array(v.object({ uri: v.string(), name: v.string(), facts: v.array(w.fact) })) }),
@@ -176,7 +181,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("deletion"), conversationId: v.string(), plan: v.exactOptional(w.purgePlan) }),
     v.object({ type: v.literal("progress"), text: v.string() }),
     v.object({ type: v.literal("reply"), command: v.string(), text: v.string() }),
-    v.object({ type: v.literal("notice"), level: v.picklist(["info", "error"]), text: v.string() }),
+    /** `about`: what it offers something for. It stays until something is chosen; others go with the next thing that is done. */
+    v.object({ type: v.literal("notice"), level: v.picklist(["info", "warning", "error"]), text: v.string(), about: v.exactOptional(v.picklist(["budget"])) }),
     v.object({ type: v.literal("setDraft"), text: v.string() }),
     v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context", "facts", "shared"]) }),
     v.object({ type: v.literal("focus") }),

@@ -2,6 +2,7 @@
 import type { RequestType } from "vscode-languageserver-protocol";
 
 import type { TurnDelta } from "./protocol.gen";
+import { FAILED_SOMEHOW } from "./texts";
 
 export interface Disposable {
     dispose(): unknown;
@@ -32,7 +33,7 @@ const METHOD_NOT_FOUND = -32601;
 export function toFailure(error: unknown): Failure {
     const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown; canFork?: unknown; kind?: unknown } }) : {};
     return {
-        sentence: typeof value.message === "string" && value.message !== "" ? value.message : "This failed.",
+        sentence: typeof value.message === "string" && value.message !== "" ? value.message : FAILED_SOMEHOW,
         isRetryable: value.data?.retryable === true,
         canFork: value.data?.canFork === true,
         ...(typeof value.data?.kind === "string" ? { kind: value.data.kind } : {}),

@@ -84,6 +84,7 @@ const part = shape<p.MessagePart>()(
         name: v.exactOptional(text),
         arguments: v.exactOptional(text),
         isError: v.exactOptional(v.boolean()),
+        digest: v.exactOptional(text),
     }),
 );
 
@@ -236,6 +237,39 @@ export const stats = shape<p.StatsResult>()(
             v.object({ timestamp: text, tokens: count, cause: v.exactOptional(text), tokensBefore: v.exactOptional(count), cachedTokens: v.exactOptional(count), model: v.exactOptional(text) }),
         ),
         sent: v.exactOptional(v.object({ requestCount: count, inputTokens: count, cachedTokens: count, outputTokens: count })),
+    }),
+);
+
+const sums = shape<p.Costs>()(
+    v.object({
+        dollars: v.number(),
+        isPriced: v.boolean(),
+        lines: v.array(
+            v.object({
+                purpose: text,
+                provider: text,
+                model: text,
+                calls: count,
+                estimatedCalls: count,
+                inputTokens: count,
+                cacheReadTokens: count,
+                cacheWriteTokens: count,
+                outputTokens: count,
+                dollars: v.exactOptional(v.number()),
+            }),
+        ),
+    }),
+);
+
+export const costs = shape<p.CostsResult>()(
+    v.object({
+        today: sums,
+        month: sums,
+        everywhereDollars: v.number(),
+        pricesAsOf: text,
+        conversation: v.exactOptional(sums),
+        turn: v.exactOptional(sums),
+        budgetDollars: v.exactOptional(v.number()),
     }),
 );
 

@@ -172,7 +172,7 @@ test("where nothing was said yet a change of summaries asks nothing, and says wh
     await controller.handle({ type: "newConversation" });
     await controller.handle({ type: "redo" });
     expect(server.methods()).not.toContain("summary/redo");
-    expect(of("notice").at(-1)?.text).toBe("A conversation has a context once it has a message.");
+    expect(of("notice").at(-1)?.text).toBe("There is nothing here yet. Ask something first.");
 });
 
 test("a draft that somebody else has written is opened with the focus on it, and nothing is sent", async () => {

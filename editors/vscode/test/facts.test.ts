@@ -27,6 +27,6 @@ test("lines are counted from 1 where people read them", () => {
 });
 
 test("what a colleague noted has his name beside it", () => {
-    expect(describe(fact(1))).toBe("entity");
-    expect(describe(fact(1, { author: "ann", shared: true }))).toBe("entity, noted by ann");
+    expect(describe(fact(1))).toBe("what something is");
+    expect(describe(fact(1, { author: "ann", shared: true }))).toBe("what something is, noted by ann");
 });

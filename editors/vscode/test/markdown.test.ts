@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { GrowingBlocks } from "../src/view/blocks";
 import { followable } from "../src/view/links";
+import { dressCode } from "../src/view/code_block";
 import { renderMarkdown } from "../src/view/markdown";
 import { boundLines, visible } from "../src/view/visible";
 
@@ -80,6 +81,17 @@ test("a huge line is bounded, and no markup is looked for in it", () => {
     expect(element.textContent.length).toBeLessThan(6_000);
     expect(element.textContent).toContain("more characters");
     expect(boundLines("ab\nabcd", 2)).toBe("ab\nab … (2 more characters)");
+});
+
+test.each([
+    ["python", "python", ""], ["python src/prices.py", "python", "src/prices.py"], ["ts:src/a.ts", "ts", "src/a.ts"], ["src/prices.py", "py", "src/prices.py"],
+    ["12:20:src/prices.py", "py", "src/prices.py"], ["prices.py", "py", "prices.py"], ["C++", "c++", ""], ["ts {1,3}", "ts", ""], ["", "", ""],
+])("code behind %j is of the language %j, and named by the file where one is named", (info, language, path) => {
+    const code = rendered(`Like this:\n\n\`\`\`${info}\na = 1\n\`\`\``).querySelector<HTMLElement>(".code");
+    expect(code?.dataset["language"]).toBe(language);
+    dressCode(code as HTMLElement, false);
+    expect(code?.querySelector("header > .ellipsis")?.textContent).toBe(path || language);
+    expect(code?.querySelector<HTMLElement>("header a.ref")?.dataset["path"] ?? "").toBe(path);
 });
 
 test("code is coloured while it is small, and plain when it is large", () => {

@@ -109,7 +109,7 @@ test("the dry run says who reads, and what is taken out, before anything is shar
         expect(card).toContain(words);
     }
     byId("confirm-share")?.click();
-    expect(posted).toEqual([{ type: "confirmShare", conversationId: "c" }]);
+    expect(posted.filter((each) => each.type !== "costs")).toEqual([{ type: "confirmShare", conversationId: "c" }]);
 });
 
 test("a shared conversation is marked, and the mark says who reads it", async () => {
@@ -120,7 +120,7 @@ test("a shared conversation is marked, and the mark says who reads it", async ()
     expect(byId("message-0")?.getAttribute("aria-label")).toBe("ann, message 0");
     expect(byId("readers")).toBeNull();
     await show(reduce(state, { ...readers, isAsked: true }));
-    expect(byId("readers")?.textContent).toContain("bob: has 3 of 4 entries, looks at it now");
+    expect(byId("readers")?.textContent).toContain("bob: has 3 of 4 changes, looks at it now");
 });
 
 test("while somebody else writes the composer goes on in a fork", async () => {
@@ -141,6 +141,6 @@ test("while somebody else writes the composer goes on in a fork", async () => {
 });
 
 test("the tooltip of the status bar says since when the hub is away, and what is not sent", () => {
-    expect(describeHub({ ...HUB, state: "away", since: "2026-11-25T10:00:00.000Z", unsent: 3 })).toMatch(/^Hub: away since .*\. Team platform\. 3 entries are not sent yet\.$/);
+    expect(describeHub({ ...HUB, state: "away", since: "2026-11-25T10:00:00.000Z", unsent: 3 })).toMatch(/^Hub: away since .*\. Team platform\. 3 changes are not sent yet\.$/);
     expect(describeHub({ ...HUB, state: "off" })).toBe("");
 });

@@ -41,12 +41,11 @@ test("the page shows how full each request was, and why the context was made sma
         { timestamp: "2026-11-22T10:01:00.000Z", tokens: 300, cause: "threshold", tokensBefore: 720 },
         { timestamp: "2026-11-22T10:02:00.000Z", tokens: 400 },
     ];
-    const context: FromHost = { type: "context", plan: PLAN, usage: USAGE, stats: { ...NO_STATS, moments, sent: { requestCount: 2, inputTokens: 600, cachedTokens: 150, outputTokens: 40 } }, events: [] };
+    const context: FromHost = { type: "context", plan: PLAN, usage: USAGE, stats: { ...NO_STATS, moments }, events: [] };
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" })} />, root);
     expect(root.querySelectorAll(".chart rect.use").length).toBe(2);
     expect(root.querySelector(".chart")?.getAttribute("aria-label")).toBe("Tokens of the last 2 requests: 400 now, at most 400. Changes: summarized from 720 to 300.");
     expect([...(byId("timeline")?.children ?? [])].map((line) => line.textContent)).toEqual(["Summarizedit was 80% full720 → 300"]);
-    expect(byId("cost")?.textContent).toContain("25%");
     render(<App state={told(READY, OPENED, context, { type: "show", page: "context" }, { type: "progress", text: "2 of 6 messages" })} />, root);
     expect(byId("progress")?.textContent).toBe("2 of 6 messages");
 });
@@ -140,7 +139,7 @@ test("the context view shows what the summaries say, and how what was recalled w
     const page = byId("context-page");
     expect([...(page?.querySelectorAll(".block") ?? [])].map((each) => each.textContent.trim())).toEqual(["Summary 1", "Said by the user\n\n[0] Never <b>ever</b>"]);
     const lines = [...(byId("recalled")?.querySelectorAll("p, li") ?? [])].map((each) => each.textContent);
-    expect(lines).toEqual(["Looked for: pump", "Told: message 3 (score 1.25), 30 tokens", "Left out: fact 7 (score 0.50), the context tells it already"]);
+    expect(lines).toEqual(["Looked for: pump", "Added: message 3 (score 1.25), 30 tokens", "Left out: fact 7 (score 0.50), it is there already"]);
 });
 
 test("a running answer shows its words once, and is said when it is complete", () => {
@@ -193,7 +192,7 @@ test("what was typed when another conversation is opened is a draft of the one i
     });
     await show(reduce(first, { type: "opened", conversation: conversation("other", 0), total: 0, messages: [] }));
     expect((byId("composer") as HTMLTextAreaElement).value).toBe("");
-    expect(posted).toEqual([{ type: "draft", conversationId: "c", text: "typed" }]);
+    expect(posted.filter((each) => (each as FromView).type === "draft")).toEqual([{ type: "draft", conversationId: "c", text: "typed" }]);
 });
 
 test("pages of another conversation change nothing", () => {

@@ -45,9 +45,10 @@ function M.mark(info, hub)
     return ""
   end
   local team = shared.team and shared.state ~= "detached" and texts.with .. text.one_line(shared.team) or ""
-  local writer = shared.writer and " · " .. writing(shared.writer) or ""
+  local writer = shared.writer and writing(shared.writer) .. " · " or ""
   local problem = hub_status(hub)
-  return texts.states[shared.state] .. team .. writer .. (problem ~= "" and " · " .. problem or "")
+  -- What is going on comes first: a narrow window cuts the end.
+  return writer .. (problem ~= "" and problem .. " · " or "") .. texts.states[shared.state] .. team
 end
 
 ---@param bytes integer

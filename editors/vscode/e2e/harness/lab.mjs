@@ -179,10 +179,11 @@ export async function startModel(script, perSecond = 50, characters = 4_000) {
     const file = path.join(E2E_RUNS, `script-${process.pid}.jsonl`);
     mkdirSync(E2E_RUNS, { recursive: true });
     writeFileSync(file, script.map((each) => JSON.stringify(each)).join("\n"));
-    const child = startChild(E2E_PYTHON, ["-P", helper, file, String(perSecond), String(characters)], { stdio: ["ignore", "pipe", "inherit"] });
-    const [url] = await once(createInterface({ input: child.stdout }), "line");
+    const { said: url, ask, child } = await startHelper(E2E_PYTHON, ["-P", helper, file, String(perSecond), String(characters)]);
     return {
         url,
+        /** What it charged for each whole answer, in tokens. */
+        charged: async () => JSON.parse(await ask("charged")),
         env: { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${url}/v1`, PALIMPSEST_MODEL: "gpt-4o" },
         stop: () => child.kill(),
     };
@@ -194,7 +195,7 @@ export function packExtension(name) {
     mkdirSync(E2E_RUNS, { recursive: true });
     const here = import.meta.dirname;
     const vsce = path.join(here, "../../node_modules/@vscode/vsce/vsce");
-    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", vsix], { cwd: path.join(here, name), stdio: "pipe" });
+    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--allow-all-proposed-apis", "--out", vsix], { cwd: path.join(here, name), stdio: "pipe" });
     return vsix;
 }
 
@@ -210,6 +211,7 @@ export async function startHelper(command, args, options) {
             return (await lines.next()).value;
         },
         stop: () => child.stdin.end(),
+        child,
     };
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import sys
 from pathlib import Path
 
@@ -22,6 +23,9 @@ async def serve(script: Path, per_second: float, characters: int) -> None:
                 step = dataclasses.replace(step, n_pieces=max(3, len(step.text) // characters))
             fake.replies.append(step)
         print(fake.url, flush=True)
+        # A line is a question for what was charged; no more come when the input ends.
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps([dataclasses.asdict(each) for each in fake.charged]), flush=True)
         await asyncio.Event().wait()
 
 

@@ -4,11 +4,12 @@ import { randomUUID } from "node:crypto";
 import type { ContextEventLine, FromHost, FromView } from "../messages";
 import type { ServerPort } from "../port";
 import * as p from "../protocol.gen";
+import { CONTEXT } from "../texts";
+import type { CostFigures } from "./costs";
 import { describeEvent, describeProgress } from "./events";
 import type { Layers } from "./layers";
 
 const MOST_EVENTS = 200;
-const NO_CONTEXT = "A conversation has a context once it has a message.";
 
 type Change = Extract<FromView, { type: "summarize" | "expand" | "regenerate" | "undo" | "redo" }>;
 
@@ -21,6 +22,7 @@ export class ContextPage {
         private readonly server: ServerPort,
         private readonly tell: (message: FromHost) => void,
         private readonly layers: Layers,
+        private readonly costs: CostFigures,
     ) {}
 
     heard(event: p.ContextEvent): void {
@@ -37,7 +39,7 @@ export class ContextPage {
 
     async explain(conversationId: string | undefined): Promise<void> {
         if (conversationId === undefined) {
-            return this.note(NO_CONTEXT);
+            return this.note(CONTEXT.nothingToShow);
         }
         this.tell({ type: "show", page: "context" });
         await this.read(conversationId);
@@ -46,7 +48,7 @@ export class ContextPage {
     /** Changes which summaries stand in the context. No message and no summary is lost by it. */
     async change(message: Change, conversationId: string | undefined): Promise<void> {
         if (conversationId === undefined) {
-            return this.note(NO_CONTEXT);
+            return this.note(CONTEXT.nothingToShow);
         }
         const done = await this.whileChanging(conversationId, () => this.ask(message, conversationId));
         const { tokensBefore: was, tokensAfter: is } = done;
@@ -57,7 +59,7 @@ export class ContextPage {
     /** Shows the progress of summaries while `work` goes on. */
     async whileChanging<T>(conversationId: string | undefined, work: () => Promise<T>): Promise<T> {
         this.changing = conversationId;
-        this.tell({ type: "progress", text: "The context is being changed." });
+        this.tell({ type: "progress", text: CONTEXT.changing });
         try {
             return await work();
         } finally {
@@ -99,6 +101,7 @@ export class ContextPage {
             this.layers.read(conversationId),
         ]);
         this.tell({ type: "context", plan, usage, stats, events: this.events.get(conversationId) ?? [] });
+        await this.costs.read(conversationId);
     }
 
     private note(text: string): void {

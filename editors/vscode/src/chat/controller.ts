@@ -6,8 +6,10 @@ import type { FromHost, FromView } from "../messages";
 import { START } from "../native/texts";
 import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
+import { COMPOSER, HISTORY, SHARING } from "../texts";
 import { Attachments } from "./attachments";
 import { ContextPage } from "./context_page";
+import { CostFigures } from "./costs";
 import { Deletion } from "./deletion";
 import { FactsPage } from "./facts_page";
 import { Layers } from "./layers";
@@ -26,6 +28,7 @@ export class ChatController {
     private readonly conversation: OpenConversation;
     private readonly attachments: Attachments;
     private readonly context: ContextPage;
+    private readonly costs: CostFigures;
     private readonly questions: Questions;
     private readonly sharing: Sharing;
     private readonly models: ModelChoice;
@@ -44,7 +47,8 @@ export class ChatController {
             tell({ type: "chips", chips });
         });
         this.layers = new Layers(server, tell);
-        this.context = new ContextPage(server, tell, this.layers);
+        this.costs = new CostFigures(server, tell);
+        this.context = new ContextPage(server, tell, this.layers, this.costs);
         this.questions = new Questions(tell);
         this.sharing = new Sharing(server, desk, tell);
         this.models = new ModelChoice(server, desk, tell, (id) => this.open(id));
@@ -79,6 +83,9 @@ export class ChatController {
         this.context.heard(event);
         if (event.type === "context_compaction" && event.conversationId === this.conversation.id) {
             this.layers.expect();
+        }
+        if (event.type === "context_budget" && event.error !== undefined) {
+            this.tell({ type: "notice", level: "warning", text: event.error, about: "budget" });
         }
     }
 
@@ -222,7 +229,7 @@ export class ChatController {
                 return this.attachments.add([{ type: "file", path: message.path }], conversationId);
             case "attachSelection": {
                 const selection = this.desk.selection();
-                return selection === undefined ? this.note("No text is selected in an editor.") : this.attachments.add([selection], conversationId);
+                return selection === undefined ? this.note(COMPOSER.noSelection) : this.attachments.add([selection], conversationId);
             }
             case "detach":
                 return this.attachments.remove(message.id);
@@ -244,6 +251,10 @@ export class ChatController {
                 return this.recover(message);
             case "explain":
                 return this.context.explain(conversationId);
+            case "costs":
+                return this.costs.read(conversationId, message.turnId);
+            case "changeBudget":
+                return this.desk.openSetting("palimpsest.budget.monthly");
             case "summarize":
             case "expand":
             case "regenerate":
@@ -272,7 +283,7 @@ export class ChatController {
             case "choosePython":
                 return this.desk.choosePython();
             case "share":
-                return conversationId === undefined ? this.note("There is nothing to share yet.") : this.sharing.plan(conversationId);
+                return conversationId === undefined ? this.note(SHARING.nothingToShare) : this.sharing.plan(conversationId);
             case "confirmShare":
                 return this.open(await this.sharing.share(message.conversationId));
             case "unshare":
@@ -294,7 +305,7 @@ export class ChatController {
 
     private async rename(conversationId: string, given: string | undefined): Promise<void> {
         const known = given ?? (await this.server.request(p.ConversationListRequest, {})).conversations.find((each) => each.conversationId === conversationId)?.title;
-        const title = given ?? (await this.desk.input("Name of the conversation", known ?? ""));
+        const title = given ?? (await this.desk.input(HISTORY.name, known ?? ""));
         if (title !== undefined) {
             this.tell({ type: "conversation", conversation: await this.server.request(p.ConversationRenameRequest, { conversationId, title }) });
         }

@@ -32,6 +32,8 @@ export interface Desk {
     lastConversation: string | undefined;
     /** What is typed of a message that will begin a conversation; empty for nothing. The server keeps the other drafts. */
     newDraft: string;
+    /** Opens the editor's settings at one. */
+    openSetting(name: string): Promise<void>;
     startServer(): void;
     showLog(): void;
 }

@@ -1,11 +1,15 @@
 /** What happened to a context, as a line of the time line. */
 import type { ContextEventLine } from "../messages";
 import type { ContextEvent } from "../protocol.gen";
+import { MOMENTS } from "../texts";
+import { counted } from "../view/figures";
 
 /** Undefined for what is only progress, and for compactions, which are stored. */
 export function describeEvent(event: ContextEvent): ContextEventLine | undefined {
     const at = event.timestamp;
-    const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? `${event.tokensSaved.toLocaleString("en")} tokens saved` : "";
+    const saved = event.tokensSaved !== undefined && event.tokensSaved > 0 ? MOMENTS.saved(event.tokensSaved.toLocaleString("en")) : "";
+    const strategy = MOMENTS.strategies[event.strategy ?? ""] ?? event.strategy ?? "";
+    const needs = event.projectedTokens === undefined ? "" : MOMENTS.needs(event.projectedTokens.toLocaleString("en"), (event.limitTokens ?? 0).toLocaleString("en"));
     const line = (what: string, ...details: string[]) => ({ at, what, detail: details.filter((each) => each !== "").join(", ") });
     switch (event.type) {
         case "context_summarization_start":
@@ -13,21 +17,21 @@ export function describeEvent(event: ContextEvent): ContextEventLine | undefined
         case "context_compaction":
             return undefined;
         case "context_summarization_complete":
-            return line(event.totalItems === undefined ? "Context made smaller" : "Summary written", event.strategy ?? "", saved);
+            return line(event.totalItems === undefined ? MOMENTS.madeSmaller : MOMENTS.summaryWritten, strategy, saved);
         case "context_summarization_error":
-            return line("Context unchanged", event.strategy ?? "", event.error ?? "");
+            return line(MOMENTS.notSummarized, strategy, event.error ?? "");
         case "context_summarization_fallback":
-            return line("Summary written without a model", event.error ?? "");
+            return line(MOMENTS.withoutModel, event.error ?? "");
         case "context_not_recalled":
-            return line("No room for recalled text", `${event.projectedTokens ?? 0} of ${event.limitTokens ?? 0} tokens`);
+            return line(MOMENTS.noRoom, needs);
         case "context_left_out":
-            return line("Oldest messages left out", saved);
+            return line(MOMENTS.leftOut, saved);
         case "context_rules_cap":
-            return line("Standing rules became ordinary text", `${event.rules?.length ?? 0} of them`);
+            return line(MOMENTS.tooManyRules, MOMENTS.rulesLeft((event.rules?.length ?? 0).toLocaleString("en")));
         case "context_budget":
-            return line("Most of the month's budget is spent", event.error ?? "");
+            return line(MOMENTS.budget, event.error ?? "");
         case "context_guard":
-            return line("The guard stepped in", event.outcome ?? "", event.projectedTokens === undefined ? "" : `${event.projectedTokens} of ${event.limitTokens ?? 0} tokens`);
+            return line(MOMENTS.didNotFit, MOMENTS.outcomes[event.outcome ?? ""] ?? event.outcome ?? "", needs);
     }
 }
 
@@ -36,5 +40,5 @@ export function describeProgress(event: ContextEvent): string | undefined {
     if (event.type !== "context_summarization_start" && event.type !== "context_summarization_progress") {
         return undefined;
     }
-    return event.totalItems === undefined ? undefined : `A summary of ${event.totalItems === 1 ? "1 message" : `${event.totalItems} messages`} is being written (${event.itemsProcessed ?? 0} done).`;
+    return event.totalItems === undefined ? undefined : MOMENTS.progress(counted(event.totalItems, MOMENTS.message), event.itemsProcessed ?? 0);
 }

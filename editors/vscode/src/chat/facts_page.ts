@@ -4,6 +4,7 @@ import { ExecuteCommandRequest } from "vscode-languageserver-protocol";
 import type { FromHost, FromView } from "../messages";
 import { isUnknownMethod, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
+import { FACTS } from "../texts";
 import type { Desk } from "./desk";
 
 /** PROTOCOL.md, `ListFactsParams.limit`. */
@@ -108,7 +109,7 @@ export class FactsPage {
     private async forget(params: { factId: number; folderUri: string }): Promise<boolean> {
         const { facts } = await this.server.request(p.FactsListRequest, { folderUri: params.folderUri, limit: MOST });
         const fact = facts.find((each) => each.id === params.factId);
-        if (fact?.shared === true && !(await this.desk.confirm(`Forget this fact? Your team forgets it too, for good. “${fact.content}”`, "Forget"))) {
+        if (fact?.shared === true && !(await this.desk.confirm(FACTS.forgetShared(fact.content), FACTS.forget))) {
             return false;
         }
         await this.server.request(p.FactsForgetRequest, params);

@@ -2,6 +2,7 @@
 import type { FromHost } from "../messages";
 import type { ServerPort } from "../port";
 import * as p from "../protocol.gen";
+import { SHARING } from "../texts";
 import type { Desk } from "./desk";
 
 export class Sharing {
@@ -35,14 +36,13 @@ export class Sharing {
         const done = await this.server.request(p.ConversationShareRequest, { conversationId, confirm: true });
         this.tell({ type: "sharePlan", conversationId });
         const shared = done.conversation?.conversationId ?? conversationId;
-        const team = `shared with the team ${done.team}`;
-        const text = shared === conversationId ? `This conversation is ${team}.` : `This is the copy that is ${team}. Your own conversation stays as it was.`;
+        const text = (shared === conversationId ? SHARING.isShared : SHARING.isCopy)(done.team);
         this.tell({ type: "notice", level: "info", text });
         return shared;
     }
 
     async unshare(conversationId: string): Promise<void> {
-        if (await this.desk.confirm("Take this conversation out of the hub? Others keep what they have taken in.", "Stop sharing")) {
+        if (await this.desk.confirm(SHARING.stopQuestion, SHARING.stop)) {
             this.tell({ type: "conversation", conversation: await this.server.request(p.ConversationUnshareRequest, { conversationId }) });
         }
     }

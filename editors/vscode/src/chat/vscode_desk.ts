@@ -141,6 +141,10 @@ export class VscodeDesk implements Desk {
         return { type: "selection", path, text: editor.document.getText(selection), startLine: selection.start.line + 1, endLine: selection.end.line + 1 };
     }
 
+    async openSetting(name: string): Promise<void> {
+        await vscode.commands.executeCommand("workbench.action.openSettings", name);
+    }
+
     startServer(): void {
         this.around.startServer();
     }

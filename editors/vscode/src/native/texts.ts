@@ -108,6 +108,17 @@ export const TOASTS = {
     answeredElsewhere: "The question was answered elsewhere.",
 } as const;
 
+/** The MCP servers, in a list. */
+export const MCP = {
+    title: "MCP servers",
+    none: "No MCP server is configured. Name one in config.toml, as [mcp.NAME] with a command or a url.",
+    offers: (tools: number, resources: number, prompts: number) => `${counted(tools, "tool")}, ${counted(resources, "resource")}, ${counted(prompts, "prompt")}`,
+    asks: (origin: string, name: string) => `${origin} of this folder would start the MCP server ${name}. Allow exactly this?`,
+    allow: "Allow",
+    refuse: "Refuse",
+    restart: "Restart",
+} as const;
+
 /** Code of an answer that is put into a file. */
 export const CHANGES = {
     title: (name: string) => `${name}: as it is, and changed`,
@@ -166,7 +177,7 @@ export const FACTS = {
     forgotten: (content: string) => `Forgotten: ${content}`,
     restore: "Restore",
     author: (name: string) => `Noted by ${name}, in another copy of this folder`,
-    stale: "Stale: ",
+    stale: "To check: ",
     openPlace: "Open the place",
     none: "No facts yet.",
     unknown: "This server keeps no facts.",
@@ -176,6 +187,6 @@ export const FACTS = {
 /** A row of that tree. */
 export const FACT_ROWS = {
     conditions: { fresh: "", moved: "has moved", changed: "has changed", missing: "is gone" },
-    kinds: { entity: "entity", decision: "decision", constraint: "constraint", codeState: "state of the code", pinned: "pinned" },
+    kinds: { entity: "what something is", decision: "decision", constraint: "rule", codeState: "how the code is", pinned: "pinned" },
     notedBy: (kind: string, name: string) => `${kind}, noted by ${name}`,
 } as const;

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-import { CHAT, COMPOSER, ENDINGS, HISTORY, MORE, SETUP } from "../texts";
+import type { FromView } from "../messages";
+import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, MORE, SETUP } from "../texts";
 import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
 import { Conversations } from "./conversations";
@@ -40,13 +41,7 @@ export function App({ state }: { readonly state: State }) {
             </header>}
             {state.usage !== undefined && state.page === "chat" && <Strip usage={state.usage} />}
             {state.server.phase !== "ready" && state.server.sentence !== "" && <ServerCard server={state.server} />}
-            {state.notice !== undefined && (
-                <section class={`notice ${state.notice.level === "error" ? "bad" : "info"}`} data-testid="notice">
-                    <Icon name={state.notice.level === "error" ? "error" : "info"} />
-                    <div class="body"><p>{visible(state.notice.text)}</p></div>
-                    <IconButton icon="close" name={ENDINGS.dismiss} onClick={() => dispatch({ type: "dismiss", what: "notice" })} />
-                </section>
-            )}
+            {state.notice !== undefined && <Notice notice={state.notice} />}
             {state.page === "conversations" && <Conversations state={state} />}
             {state.page === "shared" && <SharedList state={state} />}
             {state.page === "context" && <Explain state={state} />}
@@ -54,6 +49,28 @@ export function App({ state }: { readonly state: State }) {
             {state.page === "chat" && <Chat state={state} typed={typed.current} />}
             </Menus>
         </main>
+    );
+}
+
+const LEVELS = { info: "info", warning: "warn", error: "bad" } as const;
+
+/** What happened outside of the conversation. One with an offer stays until it is answered. */
+function Notice({ notice }: { readonly notice: NonNullable<State["notice"]> }) {
+    const { post, dispatch } = useEnds();
+    const dismiss = () => dispatch({ type: "dismiss", what: "notice" });
+    const offer = (message: FromView) => () => { dismiss(); post(message); };
+    return (
+        <section class={`notice ${LEVELS[notice.level]}`} data-testid="notice">
+            <Icon name={notice.level} />
+            <div class="body"><p>{visible(notice.text)}</p></div>
+            <IconButton icon="close" name={ENDINGS.dismiss} onClick={dismiss} />
+            {notice.about === "budget" && (
+                <div class="do">
+                    <button type="button" class="text-btn" onClick={offer({ type: "explain" })}>{COSTS.whatItCost}</button>
+                    <button type="button" class="text-btn" onClick={offer({ type: "changeBudget" })}>{COSTS.changeBudget}</button>
+                </div>
+            )}
+        </section>
     );
 }
 

@@ -1,5 +1,6 @@
 /** What fills a model's window, as shares of a bar. */
 import type { ContextUsage } from "../protocol.gen";
+import { CONTEXT, SAID } from "../texts";
 
 export interface Share {
     readonly kind: string;
@@ -21,24 +22,11 @@ export function shares(usage: ContextUsage): Share[] {
     return all.filter((each) => each.tokens > 0).map((each) => ({ ...each, percent: (100 * each.tokens) / whole }));
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-    system: "Instructions",
-    tools: "Tools",
-    pins: "Your rules",
-    summaries: "Summaries",
-    messages: "Messages",
-    previews: "Shortened results",
-    injections: "Recalled",
-    overhead: "Added by the service",
-    free: "Free",
-    reserve: "Kept for the answer",
-};
-
 /** How a kind of share is called. */
 export function nameOf(kind: string): string {
-    return NAMES[kind] ?? kind;
+    return CONTEXT.kinds[kind] ?? kind;
 }
 
 export function describeShare(share: Share): string {
-    return `${nameOf(share.kind)}: ${share.tokens.toLocaleString("en")} tokens (${share.percent.toFixed(1)} %)`;
+    return `${nameOf(share.kind)}: ${share.tokens.toLocaleString("en")} ${SAID.tokens} (${share.percent.toFixed(1)} %)`;
 }

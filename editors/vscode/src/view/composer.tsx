@@ -3,7 +3,7 @@ import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { MentionItem } from "../protocol.gen";
-import { COMPOSER } from "../texts";
+import { COMPOSER, SAID } from "../texts";
 import { short } from "./figures";
 import { MenuButton } from "./menu";
 import { Icon } from "./page_head";
@@ -37,7 +37,7 @@ interface Props {
 
 /** Drawn again for what it shows alone: not for each word of an answer. */
 export const Composer = memo(ComposerForm, ({ state: a }: Props, { state: b }: Props) =>
-    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.conversation === b.conversation && a.hasModel === b.hasModel && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
+    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.costs === b.costs && a.conversation === b.conversation && a.hasModel === b.hasModel && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
 
 function ComposerForm({ state, typed }: Props) {
     const { post, dispatch } = useEnds();
@@ -230,7 +230,7 @@ function ComposerForm({ state, typed }: Props) {
     return (
         <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>
             {items.length > 0 && (
-                <ul class="pop menu" id="completions" role="listbox" aria-label="Completions">
+                <ul class="pop menu" id="completions" role="listbox" aria-label={SAID.completions}>
                     {items.map((item, index) => (
                         <li key={`${item.kind}${item.insertText}`} id={`completion-${index}`} class={`item${index === picked ? " is-picked" : ""}`} role="option" aria-selected={index === picked} onMouseDown={(event) => { event.preventDefault(); accept(item); }}>
                             <Icon name={(item.kind === "command" ? COMMAND_ICONS[item.insertText.trim().slice(1)] : undefined) ?? ICONS[item.kind] ?? "symbol-misc"} /><span class="ellipsis">{matched(visible(item.label), text.slice(state.completion.start, field.current?.selectionStart ?? text.length))}</span><span class="d">{visible(item.detail)}</span>
@@ -240,12 +240,12 @@ function ComposerForm({ state, typed }: Props) {
             )}
             <div class="box">
                 {state.chips.length > 0 && (
-                    <ul class="chips" aria-label={`Attachments, ${tokens} tokens together`} data-testid="chips">
+                    <ul class="chips" aria-label={SAID.attachments(tokens)} data-testid="chips">
                         {state.chips.map((chip) => (
-                            <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip is-bad"} title={chip.problem ?? `${chip.tokens.toLocaleString("en")} tokens`}>
+                            <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip is-bad"} title={chip.problem ?? `${chip.tokens.toLocaleString("en")} ${SAID.tokens}`}>
                                 <Icon name={chip.problem === undefined ? "file-code" : "error"} /><span class="ellipsis">{visible(chip.label)}</span>
                                 <span class="size">{chip.problem === undefined ? short(chip.tokens) : visible(chip.problem)}</span>
-                                <button type="button" class="x" aria-label={`Remove ${visible(chip.label)}`} onClick={() => post({ type: "detach", id: chip.id })}><Icon name="close" /></button>
+                                <button type="button" class="x" aria-label={SAID.remove(visible(chip.label))} onClick={() => post({ type: "detach", id: chip.id })}><Icon name="close" /></button>
                             </li>
                         ))}
                     </ul>
@@ -271,9 +271,9 @@ function ComposerForm({ state, typed }: Props) {
                         { label: COMPOSER.addFile, icon: "mention", onPick: mention },
                         { label: COMPOSER.addSelection, icon: "selection", onPick: () => post({ type: "attachSelection" }) },
                     ]} />
-                    <button type="button" class="pick" onClick={() => post({ type: "pickModel" })} title={`Model: ${modelName}. Choose another`} aria-label={`Model: ${modelName}. Choose another`} data-testid="model">{model === OFFLINE && <i class="codicon codicon-debug-disconnect lead" aria-hidden="true" />}<span class="ellipsis">{modelName}</span><Icon name="chevron-down" /></button>
+                    <button type="button" class="pick" onClick={() => post({ type: "pickModel" })} title={COMPOSER.modelIs(modelName)} aria-label={COMPOSER.modelIs(modelName)} data-testid="model">{model === OFFLINE && <i class="codicon codicon-debug-disconnect lead" aria-hidden="true" />}<span class="ellipsis">{modelName}</span><Icon name="chevron-down" /></button>
                     <span class="spring" />
-                    {state.usage !== undefined && <Ring usage={state.usage} />}
+                    {state.usage !== undefined && <Ring usage={state.usage} costs={state.costs} />}
                     {isRunning ? (
                         <button type="button" class="send stop" title={COMPOSER.stop} aria-label={COMPOSER.stop} onClick={() => post({ type: "stop" })} data-testid="stop"><Icon name="debug-stop" /></button>
                     ) : (
@@ -282,7 +282,7 @@ function ComposerForm({ state, typed }: Props) {
                 </div>
             </div>
             <div class="under">
-                {queued !== undefined ? <span class="ellipsis" role="status" data-testid="queued">{COMPOSER.queued}: {visible(queued.text)}</span> : tokens > 0 ? <span>Adds {short(tokens)} tokens</span> : <span class="hint">{isRunning ? COMPOSER.escStops : COMPOSER.hint}</span>}
+                {queued !== undefined ? <span class="ellipsis" role="status" data-testid="queued">{COMPOSER.queued}: {visible(queued.text)}</span> : tokens > 0 ? <span>{COMPOSER.adds(short(tokens))}</span> : <span class="hint">{isRunning ? COMPOSER.escStops : COMPOSER.hint}</span>}
                 <span class="spring" />
                 {isSaved && <span role="status" class="saved"><Icon name="check" /> {COMPOSER.draftSaved}</span>}
             </div>

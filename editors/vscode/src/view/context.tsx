@@ -3,10 +3,11 @@ import { useMemo, useState } from "preact/hooks";
 
 import type { FromView } from "../messages";
 import type { ContextSegment, ContextUsage, PrepareContextResult } from "../protocol.gen";
-import { CONTEXT, HISTORY } from "../texts";
+import { CONTEXT, HISTORY, SAID } from "../texts";
 import { nameOf, shares } from "./bar";
 import { ContextChart } from "./context_chart";
-import { Cost, Details } from "./context_details";
+import { CostSection } from "./cost_cards";
+import { Details } from "./context_details";
 import { ContextList } from "./context_list";
 import { ContextMap } from "./context_map";
 import { cellsOf, classOf, reasonOf, titleOf, tokensOf } from "./context_segments";
@@ -47,7 +48,7 @@ function Request({ state, context }: { readonly state: State; readonly context: 
             {stats !== undefined && (
                 <div class="column">
                     <ContextChart stats={stats} plan={plan} events={events} now={now} />
-                    <Cost stats={stats} />
+                    {state.costs !== undefined && <CostSection costs={state.costs} />}
                 </div>
             )}
             <Details plan={plan} stats={stats} progress={state.progress} />
@@ -60,29 +61,29 @@ function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly 
     const all = shares(usage);
     const whole = all.reduce((sum, each) => sum + each.tokens, 0);
     const limit = plan.summarizeAtTokens;
-    const about = { exact: "", estimated: "about", bytes: "roughly" }[usage.counting];
+    const about = CONTEXT.about[usage.counting];
     return (
         <section class="full">
             <div class="figure">
                 {about !== "" && <span class="muted">{about}</span>}
                 <b class="num">{short(plan.usedTokens)}</b>
-                <span class="muted ellipsis">of {short(plan.limitTokens)} tokens<span class={about === "" ? "hide-narrow" : "hide-mid"}> that fit {visible(plan.model)}</span></span>
+                <span class="muted ellipsis">{CONTEXT.ofFit(short(plan.limitTokens))}<span class={about === "" ? "hide-narrow" : "hide-mid"}>{CONTEXT.thatFit(visible(plan.model))}</span></span>
                 <span class="spring" />
                 <span class="num">{percent(plan.usedTokens, plan.limitTokens)}</span>
             </div>
             {plan.suggestion !== undefined && <p class="warn">{visible(plan.suggestion)}</p>}
             <div class="stack" aria-hidden="true">
                 <div class="cells">
-                    {all.map((share) => <span key={share.kind} class={`fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} style={{ flexGrow: share.tokens }} title={`${nameOf(share.kind)}: ${short(share.tokens)} tokens`} />)}
+                    {all.map((share) => <span key={share.kind} class={`fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} style={{ flexGrow: share.tokens }} title={`${nameOf(share.kind)}: ${short(share.tokens)} ${SAID.tokens}`} />)}
                 </div>
                 {limit !== undefined && <span class="tick" style={{ "--at": `${(100 * limit) / Math.max(1, whole)}%` }}><span>{CONTEXT.summarizesHere}</span></span>}
             </div>
-            <ul class="plain legend" aria-label="Shares of the window">
+            <ul class="plain legend" aria-label={CONTEXT.shares}>
                 {all.map((share) => (
                     <li key={share.kind}>
                         <span class={`swatch fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} aria-hidden="true" />
                         <span class="ellipsis">{nameOf(share.kind)}</span>
-                        <span class="num" title={`${share.tokens.toLocaleString("en")} tokens`}>{short(share.tokens)}</span>
+                        <span class="num" title={`${share.tokens.toLocaleString("en")} ${SAID.tokens}`}>{short(share.tokens)}</span>
                         <span class="num">{percent(share.tokens, whole)}</span>
                     </li>
                 ))}
@@ -110,7 +111,7 @@ function InOrder({ plan, usage }: { readonly plan: PrepareContextResult; readonl
             <h2>
                 {CONTEXT.inOrder}
                 <span class="spring" />
-                <span class="tabs" role="group" aria-label="Shown as">
+                <span class="tabs" role="group" aria-label={CONTEXT.shownAs}>
                     <button type="button" aria-pressed={!isList} onClick={() => setList(false)}>{CONTEXT.map}</button>
                     <button type="button" aria-pressed={isList} onClick={() => setList(true)}>{CONTEXT.list}</button>
                 </span>
@@ -147,7 +148,7 @@ function Detail({ segment, onOpen }: { readonly segment: ContextSegment; readonl
         <div class={`detail ${classOf(segment)}`} role="group" aria-label={CONTEXT.chosen} data-testid="segment-detail">
             <div class="top">
                 <b>{visible(titleOf(segment))}</b>
-                <span class="num">{tokensOf(segment)}{originalTokens === undefined ? "" : ` instead of ${short(originalTokens)}`}</span>
+                <span class="num">{tokensOf(segment)}{originalTokens === undefined ? "" : CONTEXT.insteadOf(short(originalTokens))}</span>
                 <span>{segment.isInPrefix ? CONTEXT.sentBefore : CONTEXT.isNew}</span>
             </div>
             {segment.excerpt !== undefined && <q>{visible(segment.excerpt)}</q>}

@@ -1,7 +1,7 @@
 /** How full each request was, where the context was made smaller, and why. */
 import type { ContextEventLine } from "../messages";
 import type { PrepareContextResult, StatsResult } from "../protocol.gen";
-import { CONTEXT } from "../texts";
+import { CONTEXT, MOMENTS } from "../texts";
 import { describeTimeline, timelineOf } from "./context_moments";
 import { counted, moment, percent, short } from "./figures";
 import { Icon } from "./page_head";
@@ -36,7 +36,7 @@ export function ContextChart({ stats, plan, events, now }: Props) {
                         {line.bars.map((bar, index) => (
                             <g key={index}>
                                 <rect class="hit" x={index * BAR + 0.5} y={HIGH - high(bar.cached)} width={BAR - 1.4} height={high(bar.cached)} />
-                                <rect class="use" x={index * BAR + 0.5} y={HIGH - high(bar.tokens)} width={BAR - 1.4} height={high(bar.tokens - bar.cached)}><title>{`${moment(new Date(bar.at), now)}: ${counted(bar.tokens, "token")}, ${percent(bar.cached, bar.tokens)} from the cache`}</title></rect>
+                                <rect class="use" x={index * BAR + 0.5} y={HIGH - high(bar.tokens)} width={BAR - 1.4} height={high(bar.tokens - bar.cached)}><title>{`${moment(new Date(bar.at), now)}: ${counted(bar.tokens, "token")}, ${MOMENTS.fromCache(percent(bar.cached, bar.tokens))}`}</title></rect>
                             </g>
                         ))}
                         {limit !== undefined && line.showsLimit && <line class="limit" x1="0" x2={width} y1={limitAt} y2={limitAt} />}
@@ -46,7 +46,7 @@ export function ContextChart({ stats, plan, events, now }: Props) {
                     <div class="x"><span>{first === undefined ? "" : moment(new Date(first.at), now)}</span><span>{last === undefined ? "" : moment(new Date(last.at), now)}</span></div>
                 </div>
             )}
-            <ul class="plain events" aria-label="Changes of the context" data-testid="timeline">
+            <ul class="plain events" aria-label={CONTEXT.changes} data-testid="timeline">
                 {line.cuts.slice(-LINES).map((cut, index) => (
                     <li key={index} title={moment(new Date(cut.at), now)}>
                         <Icon name={cut.icon} />

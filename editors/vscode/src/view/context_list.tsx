@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { ContextSegment } from "../protocol.gen";
-import { CONTEXT } from "../texts";
+import { CONTEXT, SAID } from "../texts";
 import { classOf, labelOf, tokensOf } from "./context_segments";
 import { short } from "./figures";
 import { visible } from "./visible";
@@ -80,7 +80,7 @@ export function ContextList({ segments, picked, onPick, onOpen }: Props) {
                             <span class={`swatch fill ${classOf(segment)}`} aria-hidden="true" />
                             <span class="ellipsis">{visible(labelOf(segment))}</span>
                             <span class={`len ${classOf(segment)}`} aria-hidden="true"><span style={{ "--w": `${(100 * segment.tokens) / largest}%` }} /></span>
-                            <span class="num">{short(segment.tokens)}<span class="sr"> tokens, {segment.isInPrefix ? CONTEXT.sentBefore : CONTEXT.isNew}</span></span>
+                            <span class="num">{short(segment.tokens)}<span class="sr"> {SAID.tokens}, {segment.isInPrefix ? CONTEXT.sentBefore : CONTEXT.isNew}</span></span>
                         </button>
                     </li>
                 );

@@ -53,8 +53,8 @@ export function ContextMap({ cells, plan, usage, picked, onPick, onOpen }: Props
                         />
                     );
                 })}
-                {free > 0 && <div class="seg k-free wide"><span class="cap">{short(free)} free</span></div>}
-                <div class="seg k-reserve wide"><span class="cap">{short(usage.reserveTokens)} for the answer</span></div>
+                {free > 0 && <div class="seg k-free wide"><span class="cap">{short(free)} {CONTEXT.free}</span></div>}
+                <div class="seg k-reserve wide"><span class="cap">{short(usage.reserveTokens)} {CONTEXT.forAnswer}</span></div>
             </div>
             <p class="key" aria-hidden="true">
                 <span><i class="seg k-messages" />{CONTEXT.you}</span>

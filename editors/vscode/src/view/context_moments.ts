@@ -1,6 +1,7 @@
 /** The requests of a conversation as bars, and the changes between them as marks and lines of text. */
 import type { ContextMoment } from "../protocol.gen";
-import { percent, short } from "./figures";
+import { MOMENTS } from "../texts";
+import { counted, percent, short } from "./figures";
 
 /** From so many times the largest request on a limit is far away. */
 const FAR = 4;
@@ -52,34 +53,34 @@ export function timelineOf(moments: readonly ContextMoment[], budget: number, li
 function describeCut(moment: ContextMoment, before: number, budget: number): { icon: string; what: string; detail: string } {
     switch (moment.cause ?? "") {
         case "threshold":
-            return { icon: "fold", what: "Summarized", detail: `it was ${percent(before, budget)} full` };
+            return { icon: "fold", what: MOMENTS.summarized, detail: MOMENTS.wasFull(percent(before, budget)) };
         case "user":
-            return { icon: "fold", what: "Summarized", detail: "you asked" };
+            return { icon: "fold", what: MOMENTS.summarized, detail: MOMENTS.youAsked };
         case "model":
-            return { icon: "arrow-swap", what: "Model changed", detail: moment.model === undefined ? "" : `to ${moment.model}` };
+            return { icon: "arrow-swap", what: MOMENTS.modelChanged, detail: moment.model === undefined ? "" : MOMENTS.to(moment.model) };
         case "rollback":
-            return { icon: "discard", what: "Rolled back", detail: "messages are hidden or deleted" };
+            return { icon: "discard", what: MOMENTS.rolledBack, detail: MOMENTS.rolledBackWhy };
         case "frame":
-            return { icon: "refresh", what: "Started over", detail: "instructions or tools changed" };
+            return { icon: "refresh", what: MOMENTS.startedOver, detail: MOMENTS.startedOverWhy };
         case "layout":
-            return { icon: "refresh", what: "Chosen anew", detail: "for this turn" };
+            return { icon: "refresh", what: MOMENTS.chosenAnew, detail: MOMENTS.chosenAnewWhy };
         case "undo":
-            return { icon: "discard", what: "Undone", detail: "the last change" };
+            return { icon: "discard", what: MOMENTS.undone, detail: MOMENTS.undoneWhat };
         case "redo":
-            return { icon: "redo", what: "Done again", detail: "what was undone" };
+            return { icon: "redo", what: MOMENTS.doneAgain, detail: MOMENTS.doneAgainWhat };
         default:
-            return { icon: "fold", what: "Changed", detail: moment.cause ?? "" };
+            return { icon: "fold", what: MOMENTS.changed, detail: moment.cause ?? "" };
     }
 }
 
 /** The chart in a sentence. */
 export function describeTimeline({ bars, cuts }: Timeline): string {
     if (bars.length === 0) {
-        return "No request has been sent yet.";
+        return MOMENTS.noneSent;
     }
     const largest = Math.max(...bars.map((each) => each.tokens));
     const newest = bars.at(-1)?.tokens ?? 0;
-    const changes = cuts.map((each) => `${each.what.toLowerCase()} from ${short(each.before)} to ${short(each.after)}`).slice(-5);
-    const then = changes.length === 0 ? "" : ` Changes: ${changes.join("; ")}.`;
-    return `Tokens of the last ${bars.length === 1 ? "request" : `${bars.length} requests`}: ${short(newest)} now, at most ${short(largest)}.${then}`;
+    const changes = cuts.map((each) => MOMENTS.fromTo(each.what.toLowerCase(), short(each.before), short(each.after))).slice(-5);
+    const requests = bars.length === 1 ? MOMENTS.request : counted(bars.length, MOMENTS.request);
+    return `${MOMENTS.timeline(requests, short(newest), short(largest))}${changes.length === 0 ? "" : MOMENTS.changes(changes.join("; "))}`;
 }

@@ -1,6 +1,6 @@
 /** The segments of a request as cells of a map and rows of a list: how each is called, and why it is there. */
 import type { ContextSegment, MessageRange } from "../protocol.gen";
-import { CONTEXT } from "../texts";
+import { CONTEXT, PARTS } from "../texts";
 import { counted } from "./figures";
 
 /** By the type of a segment: the class of its color. */
@@ -30,21 +30,23 @@ export function labelOf(segment: ContextSegment): string {
         case "tools":
             return segment.itemCount === undefined ? CONTEXT.tools : counted(segment.itemCount, "tool");
         case "pins":
-            return segment.itemCount === undefined ? CONTEXT.rules : `${counted(segment.itemCount, "rule")} of yours`;
+            return segment.itemCount === undefined ? CONTEXT.rules : PARTS.rulesOfYours(counted(segment.itemCount, "rule"));
         case "summary":
-            return segment.messages === undefined ? CONTEXT.summary : `Summary of ${rangeOf(segment.messages)}`;
+            return segment.messages === undefined ? CONTEXT.summary : PARTS.summaryOf(rangeOf(segment.messages));
         case "injection":
-            return `Recalled: ${said}`;
+            return PARTS.recalled(said);
         case "overhead":
             return CONTEXT.overhead;
     }
     const tool = segment.role === "tool" ? TOOL_RESULT.exec(said) : null;
     if (tool !== null) {
-        return segment.type === "preview" ? `Result of ${tool[1] ?? ""}, shortened` : `Result of ${tool[1] ?? ""}`;
+        return shortenedOr(segment, PARTS.resultOf(tool[1] ?? ""));
     }
-    const who = segment.role === "user" ? "You" : segment.role === "tool" ? "Tool" : "Answer";
+    const who = segment.role === "user" ? PARTS.you : segment.role === "tool" ? PARTS.tool : PARTS.answer;
     return said === "" ? `${who}, ${rangeOf(segment.messages)}` : `${who}: ${said}`;
 }
+
+const shortenedOr = (segment: ContextSegment, name: string): string => (segment.type === "preview" ? `${name}, ${PARTS.shortened}` : name);
 
 /** The title of the card about it. */
 export function titleOf(segment: ContextSegment): string {
@@ -52,11 +54,11 @@ export function titleOf(segment: ContextSegment): string {
         return labelOf(segment);
     }
     if (segment.type === "injection") {
-        return `Recalled for message ${segment.messages.start}`;
+        return PARTS.recalledFor(segment.messages.start);
     }
     const id = segment.messages.start;
-    const name = segment.role === "user" ? `Your message ${id}` : segment.role === "tool" ? `Tool result, message ${id}` : `Answer, message ${id}`;
-    return segment.type === "preview" ? `${name}, shortened` : name;
+    const name = (segment.role === "user" ? PARTS.yourMessage : segment.role === "tool" ? PARTS.toolResult : PARTS.answerMessage)(id);
+    return shortenedOr(segment, name);
 }
 
 /** Why the segment is in the request in this form. */
@@ -69,7 +71,7 @@ export function reasonOf(segment: ContextSegment): string {
             return CONTEXT.yourRules;
         case "summary": {
             const { start, end } = segment.messages ?? { start: 0, end: 0 };
-            return `Stands for ${counted(end - start, "older message")}.`;
+            return PARTS.standsFor(counted(end - start, PARTS.olderMessage));
         }
         case "message":
             return CONTEXT.wordForWord;
@@ -86,15 +88,14 @@ export function reasonOf(segment: ContextSegment): string {
 
 /** `412 tokens`; with "about" or "roughly" where they are estimated. */
 export function tokensOf(segment: ContextSegment): string {
-    const how = { exact: "", estimated: "about ", bytes: "roughly " }[segment.certainty];
-    return `${how}${counted(segment.tokens, "token")}`;
+    return `${CONTEXT.about[segment.certainty]} ${counted(segment.tokens, "token")}`.trimStart();
 }
 
 export function rangeOf(range: MessageRange | undefined): string {
     if (range === undefined) {
         return "";
     }
-    return range.end - range.start === 1 ? `message ${range.start}` : `messages ${range.start}–${range.end - 1}`;
+    return range.end - range.start === 1 ? PARTS.message(range.start) : PARTS.messages(range.start, range.end - 1);
 }
 
 /** A cell of the map: one segment, or neighbors of one kind where there are very many. */

@@ -1,5 +1,6 @@
 /** Conversations by day: Today, Yesterday, Last week, then month by month. */
 import type { ConversationInfo } from "../protocol.gen";
+import { HISTORY } from "../texts";
 import { daysBetween } from "./figures";
 
 export interface Period {
@@ -24,10 +25,10 @@ export function periodsOf(items: readonly ConversationInfo[], now: Date): Period
 function periodOf(at: Date, now: Date): string {
     const days = daysBetween(at, now);
     if (days <= 1) {
-        return days <= 0 ? "Today" : "Yesterday";
+        return days <= 0 ? HISTORY.periods.today : HISTORY.periods.yesterday;
     }
     if (days <= 7) {
-        return "Last week";
+        return HISTORY.periods.lastWeek;
     }
     return at.toLocaleDateString("en", at.getFullYear() === now.getFullYear() ? { month: "long" } : { month: "long", year: "numeric" });
 }

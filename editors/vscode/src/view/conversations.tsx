@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { describeWriter } from "../hub";
 import type { ConversationInfo, SearchHit } from "../protocol.gen";
-import { HISTORY } from "../texts";
+import { HISTORY, SAID, SHARING } from "../texts";
 import { marked, periodsOf } from "./conversation_days";
-import { counted, day, moment, time } from "./figures";
+import { counted, day, daysBetween, moment, time } from "./figures";
 import type { Memory } from "./memory";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton, PageHead } from "./page_head";
@@ -43,7 +43,7 @@ export function Conversations({ state }: { readonly state: State }) {
     return (
         <section class="page-frame" aria-label={HISTORY.title} data-testid="conversations">
             <PageHead title={HISTORY.title}>
-                {state.hub !== undefined && state.hub.state !== "off" && <button type="button" class="text-btn" onClick={() => post({ type: "listShared" })} data-testid="list-shared">Shared with the team</button>}
+                {state.hub !== undefined && state.hub.state !== "off" && <button type="button" class="text-btn" onClick={() => post({ type: "listShared" })} data-testid="list-shared">{SHARING.withTheTeam}</button>}
                 <IconButton icon="add" name={HISTORY.new} onClick={() => post({ type: "newConversation" })} testId="new" />
             </PageHead>
             <div class="page" onKeyDown={(event) => moveAmong(event, ".conv .open")}>
@@ -55,7 +55,7 @@ export function Conversations({ state }: { readonly state: State }) {
                     </label>
                 </form>}
                 {wanted === "" && archived.length > 0 && (
-                    <div class="filters" role="group" aria-label="Show">
+                    <div class="filters" role="group" aria-label={SAID.show}>
                         <button type="button" class="filter" aria-pressed={!showsArchived} onClick={() => setShowsArchived(false)}>{HISTORY.current}</button>
                         <button type="button" class="filter" aria-pressed={showsArchived} onClick={() => setShowsArchived(true)}>{HISTORY.archived} {archived.length}</button>
                     </div>
@@ -103,7 +103,7 @@ function Row({ each, state, now }: { readonly each: ConversationInfo; readonly s
         <li class={`conv${isCurrent ? " is-current" : ""}`} onContextMenu={onContextMenu} onKeyDown={(event) => { if (event.key === "F2") { post({ type: "rename", conversationId }); } else if (event.key === "Delete") { post({ type: "planDeletion", conversationId }); } }}>
             <button type="button" class="open" aria-current={isCurrent} title={describeReaders(state, each)} onClick={() => post({ type: "open", conversationId })}>
                 <span class="name">
-                    {each.parentId !== undefined && <><Icon name="repo-forked" /><span class="sr">Fork: </span></>}
+                    {each.parentId !== undefined && <><Icon name="repo-forked" /><span class="sr">{SAID.fork}: </span></>}
                     <span class="ellipsis">{title}</span>
                 </span>
                 <span class="info">{describe(each, state, now)}</span>
@@ -127,12 +127,12 @@ function Deletion({ each, deletion }: { readonly each: ConversationInfo; readonl
         ...(plan.factCount === 0 ? [] : [counted(plan.factCount, "fact")]),
     ];
     const named = what.length === 1 ? what.join("") : `${what.slice(0, -1).join(", ")} and ${what.at(-1) ?? ""}`;
-    const also = plan.alsoPurged.length === 0 ? "" : ` ${counted(plan.alsoPurged.length, "other conversation")} with the same messages ${plan.alsoPurged.length === 1 ? "loses" : "lose"} them too.`;
+    const also = plan.alsoPurged.length === 0 ? "" : HISTORY.alsoLose(counted(plan.alsoPurged.length, HISTORY.otherConversation), plan.alsoPurged.length === 1);
     return (
-        <div class="notice bad" role="alertdialog" onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); dispatch({ type: "cancelDeletion" }); } }} aria-label={`Delete ${titleOf(each)} for good?`} data-testid="deletion">
+        <div class="notice bad" role="alertdialog" onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); dispatch({ type: "cancelDeletion" }); } }} aria-label={HISTORY.question(titleOf(each))} data-testid="deletion">
             <Icon name="trash" />
             <div class="body">
-                <p><strong>Delete “{titleOf(each)}” for good?</strong></p>
+                <p><strong>{HISTORY.question(titleOf(each))}</strong></p>
                 <p>{named}. {HISTORY.cannotBeUndone}{also}</p>
             </div>
             <div class="do">
@@ -151,13 +151,13 @@ function Hits({ hits, query, now }: { readonly hits: readonly SearchHit[]; reado
     return (
         <>
             <h2 class="date-head">{HISTORY.messages}</h2>
-            <ul class="plain conv-list" aria-label="Messages found">
+            <ul class="plain conv-list" aria-label={HISTORY.found}>
                 {hits.map((hit) => (
                     <li key={`${hit.conversationId}:${hit.messageId}`} class="conv hit">
                         <button type="button" class="open" onClick={() => post({ type: "open", conversationId: hit.conversationId, messageId: hit.messageId })}>
                             <span class="name ellipsis">{visible(hit.title) || HISTORY.untitled}</span>
                             <q>{marked(visible(hit.snippet), query).map((piece, index) => (index % 2 === 1 ? <mark key={index}>{piece}</mark> : <Fragment key={index}>{piece}</Fragment>))}</q>
-                            <span class="info"><span>{{ user: "You", assistant: "Answer", tool: "Tool" }[hit.role]}, {moment(new Date(hit.createdAt), now)}</span>{hit.isHidden && <span>· hidden</span>}</span>
+                            <span class="info"><span>{HISTORY.roles[hit.role]}, {moment(new Date(hit.createdAt), now)}</span>{hit.isHidden && <span>· {HISTORY.hidden}</span>}</span>
                         </button>
                     </li>
                 ))}
@@ -176,7 +176,7 @@ const isDeleted = (each: ConversationInfo): boolean => each.isArchived && each.t
 /** The line under a title: what goes on there comes before figures. */
 function describe(each: ConversationInfo, state: State, now: Date) {
     const at = new Date(each.updatedAt);
-    const when = day(at, now) === "Today" ? time(at) : day(at, now);
+    const when = daysBetween(at, now) <= 0 ? time(at) : day(at, now);
     const writer = each.shared?.writer;
     const isBroken = state.recovery.some((one) => one.conversationId === each.conversationId);
     const mark = markOf(each);
@@ -188,7 +188,7 @@ function describe(each: ConversationInfo, state: State, now: Date) {
     } else if (isBroken) {
         parts.push(<span class="warn"><Icon name="debug-disconnect" /> {HISTORY.brokeOff}</span>, <span>{when}</span>);
     } else if (each.draft !== "") {
-        parts.push(<span class="ellipsis"><Icon name="edit" /> Draft: “{visible(each.draft).slice(0, 80)}”</span>);
+        parts.push(<span class="ellipsis"><Icon name="edit" /> {HISTORY.draft(visible(each.draft).slice(0, 80))}</span>);
     } else {
         parts.push(<span>{when}</span>, <span class="opt">{counted(each.messageCount, "message")}</span>, <span class="ellipsis">{visible(each.model)}</span>);
     }

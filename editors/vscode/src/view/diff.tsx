@@ -1,5 +1,6 @@
 /** The effect of a tool's call that waits for an answer: a diff with its lines, or what would be run. */
 
+import { CODE } from "../texts";
 import { differing } from "./fact_groups";
 
 /** `number`: of the line, in the new file or, when it goes, in the old one. */
@@ -26,7 +27,7 @@ export function linesOf(shown: string): Line[] | undefined {
         if (hunk !== null) {
             const start = Number(hunk[2]);
             if (isInside && start > now) {
-                lines.push({ kind: "gap", number: 0, text: `${start - now} unchanged ${start - now === 1 ? "line" : "lines"}` });
+                lines.push({ kind: "gap", number: 0, text: CODE.unchanged(start - now) });
             }
             [before, now, isInside] = [Number(hunk[1]), start, true];
         } else if (isInside && each.startsWith("+")) {

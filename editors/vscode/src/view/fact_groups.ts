@@ -1,14 +1,15 @@
 /** Facts by the file that they rest on, and what is said of each. */
 import type { FactInfo, FactSource } from "../protocol.gen";
+import { FACTS } from "../texts";
 
 export type Condition = "changed" | "missing" | "moved" | "pinned" | "fresh";
 
 export const STATES: Readonly<Record<Condition, { readonly icon: string; readonly name: string }>> = {
-    changed: { icon: "warning", name: "Changed" },
-    missing: { icon: "circle-slash", name: "Gone" },
-    moved: { icon: "arrow-down", name: "Moved" },
-    pinned: { icon: "pinned", name: "Pinned" },
-    fresh: { icon: "check", name: "Up to date" },
+    changed: { icon: "warning", name: FACTS.states.changed },
+    missing: { icon: "circle-slash", name: FACTS.states.missing },
+    moved: { icon: "arrow-down", name: FACTS.states.moved },
+    pinned: { icon: "pinned", name: FACTS.states.pinned },
+    fresh: { icon: "check", name: FACTS.states.fresh },
 };
 
 export function conditionOf(fact: FactInfo): Condition {
@@ -34,9 +35,9 @@ export function placeOf(fact: FactInfo): FactSource | undefined {
 export function whereOf(source: FactSource): string {
     const first = source.startLine === undefined ? undefined : source.startLine + 1;
     const last = source.endLine === undefined ? first : source.endLine + 1;
-    const lines = first === undefined ? "" : first === last ? `line ${first}` : `lines ${first}–${last ?? first}`;
+    const lines = first === undefined ? "" : first === last ? FACTS.line(first) : FACTS.lines(first, last ?? first);
     const symbol = source.symbol ?? "";
-    return [symbol, lines].filter((each) => each !== "").join(", ") || "the file";
+    return [symbol, lines].filter((each) => each !== "").join(", ") || FACTS.theFile;
 }
 
 export interface FileGroup {

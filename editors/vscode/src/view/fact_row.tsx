@@ -3,7 +3,7 @@ import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import type { FactInfo, FactSource } from "../protocol.gen";
-import { FACTS } from "../texts";
+import { FACTS, SAID } from "../texts";
 import { differing, placeOf, STATES, whereOf, type Condition } from "./fact_groups";
 import { day, dayInWords } from "./figures";
 import { useContextMenu } from "./menu";
@@ -41,7 +41,7 @@ export function FactRow({ fact, condition, folderUri }: Props) {
                 <Where fact={fact} condition={condition} />
             </div>
             {!isOpen && (
-                <div class="acts" role="toolbar" aria-label={`About this fact: ${visible(fact.content).slice(0, 40)}`}>
+                <div class="acts" role="toolbar" aria-label={FACTS.aboutThis(visible(fact.content).slice(0, 40))}>
                     {fact.isStale && <IconButton icon="check" name={FACTS.markStillTrue} onClick={() => act("verify")} />}
                     {fact.isStale && <IconButton icon="sync" name={FACTS.update} onClick={() => act("update")} />}
                     {!fact.isStale && <IconButton icon={pin.icon} name={pin.label} onClick={pin.onPick} />}
@@ -85,12 +85,12 @@ function Where({ fact, condition }: { readonly fact: FactInfo; readonly conditio
     return (
         <p class="where">
             {isStale && <span class="state">{STATES[condition].name}</span>}
-            {place !== undefined && <span>{condition === "moved" ? "Moved to " : ""}<Place source={place} /></span>}
-            {fact.factType === "pinned" && <span>Pinned by you</span>}
-            {fact.author !== undefined && <span>noted by {visible(fact.author)}</span>}
-            {place === undefined && fact.factType !== "pinned" && fact.quote !== undefined ? <span>Said {dayInWords(new Date(fact.createdAt), now)}</span> : <span>{day(new Date(fact.createdAt), now)}</span>}
-            {fact.uses > 0 && <span>used {fact.uses}×</span>}
-            {fact.shared && <span>shared</span>}
+            {place !== undefined && <span>{condition === "moved" ? FACTS.movedTo : ""}<Place source={place} /></span>}
+            {fact.factType === "pinned" && <span>{FACTS.pinnedByYou}</span>}
+            {fact.author !== undefined && <span>{FACTS.notedBy(visible(fact.author))}</span>}
+            {place === undefined && fact.factType !== "pinned" && fact.quote !== undefined ? <span>{FACTS.said(dayInWords(new Date(fact.createdAt), now))}</span> : <span>{day(new Date(fact.createdAt), now)}</span>}
+            {fact.uses > 0 && <span>{FACTS.used(fact.uses)}</span>}
+            {fact.shared && <span>{FACTS.shared}</span>}
         </p>
     );
 }
@@ -98,12 +98,12 @@ function Where({ fact, condition }: { readonly fact: FactInfo; readonly conditio
 function Place({ source }: { readonly source: FactSource }) {
     const { post } = useEnds();
     if (source.condition === "missing") {
-        const line = source.startLine === undefined ? "" : `, was line ${source.startLine + 1}`;
-        return <>{source.symbol === undefined ? (line === "" ? visible(source.path) : line.slice(2)) : `${visible(source.symbol)}${line}`}</>;
+        const line = source.startLine === undefined ? "" : FACTS.wasLine(source.startLine + 1);
+        return <>{source.symbol === undefined ? line || visible(source.path) : [visible(source.symbol), line].filter((each) => each !== "").join(", ")}</>;
     }
     const where = whereOf(source);
     const line = source.nowLine ?? source.startLine;
-    return <button type="button" class="ref" title={`Open ${visible(source.path)}, ${visible(where)}`} onClick={() => post({ type: "openPlace", uri: source.uri, ...(line === undefined ? {} : { line }) })}>{visible(where)}</button>;
+    return <button type="button" class="ref" title={SAID.open(`${visible(source.path)}, ${visible(where)}`)} onClick={() => post({ type: "openPlace", uri: source.uri, ...(line === undefined ? {} : { line }) })}>{visible(where)}</button>;
 }
 
 function ThenAndNow({ sources }: { readonly sources: readonly FactSource[] }) {
@@ -134,7 +134,7 @@ function Line({ sign, number, pieces }: { readonly sign: "add" | "del"; readonly
     return (
         <div class={`r ${sign}`}>
             <span>{number}</span>
-            <span>{sign === "add" ? "+" : "−"}<span class="sr">{sign === "add" ? " now: " : " then: "}</span></span>
+            <span>{sign === "add" ? "+" : "−"}<span class="sr"> {sign === "add" ? SAID.now : SAID.then}: </span></span>
             <code>{visible(before)}{differs !== "" && <mark>{visible(differs)}</mark>}{visible(after)}</code>
         </div>
     );
@@ -149,8 +149,8 @@ function RestsOn({ fact }: { readonly fact: FactInfo }) {
     }
     return (
         <p class="quote">
-            Said {dayInWords(new Date(fact.createdAt), new Date())}: “{visible(quote)}”
-            {conversationId !== undefined && messageId !== undefined && <> <button type="button" class="text-btn" onClick={() => post({ type: "open", conversationId, messageId })}>Show in chat</button></>}
+            {FACTS.said(dayInWords(new Date(fact.createdAt), new Date()))}: “{visible(quote)}”
+            {conversationId !== undefined && messageId !== undefined && <> <button type="button" class="text-btn" onClick={() => post({ type: "open", conversationId, messageId })}>{FACTS.showInChat}</button></>}
         </p>
     );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import type { FactInfo } from "../protocol.gen";
-import { FACTS, HISTORY } from "../texts";
+import { FACTS, HISTORY, SAID } from "../texts";
 import { FactRow, Forgotten } from "./fact_row";
 import { conditionOf, groupsOf, matches, type FileGroup } from "./fact_groups";
 import type { FactFolder } from "./memory";
@@ -41,7 +41,7 @@ export function FactsPage({ state }: { readonly state: State }) {
                 ) : (
                     <>
                         <label class="search-box"><Icon name="search" /><input type="search" value={query} placeholder={FACTS.search} aria-label={FACTS.search} onInput={(event) => setQuery(event.currentTarget.value)} /></label>
-                        <div class="filters" role="group" aria-label="Show">
+                        <div class="filters" role="group" aria-label={SAID.show}>
                             {(["all", "toCheck", "pinned"] as const).map((each) => (
                                 <button key={each} type="button" class="filter" aria-pressed={filter === each} onClick={() => setFilter(each)}>{each === "toCheck" && <Icon name="warning" />}{FACTS[each]} {counts[each]}</button>
                             ))}
@@ -77,7 +77,7 @@ function File({ group, folderUri }: { readonly group: FileGroup; readonly folder
                     <span>{visible(name)}</span>
                     {at > 0 && <span class="dir ellipsis">{visible(group.path.slice(0, at))}</span>}
                     <span class="spring" />
-                    {group.stale > 0 && <span class="warn">{group.stale} to check</span>}
+                    {group.stale > 0 && <span class="warn">{FACTS.toCheckIn(group.stale)}</span>}
                     <span class="muted num">{group.facts.length}</span>
                 </button>
             </h3>

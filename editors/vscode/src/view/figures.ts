@@ -21,6 +21,8 @@ export function counted(n: number, one: string, many = `${one}s`): string {
     return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
 
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 const DAY_MS = 86_400_000;
 
 const startOfDay = (at: Date): number => new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();

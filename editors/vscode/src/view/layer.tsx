@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { MessageInfo, SummaryInfo } from "../protocol.gen";
-import { FACTS, LAYER } from "../texts";
+import { FACTS, HISTORY, LAYER, SAID } from "../texts";
 import { counted, moment, short } from "./figures";
 import { FIRST_ORIGINALS, type OpenLayer } from "./memory";
 import { Icon, IconButton } from "./page_head";
@@ -31,13 +31,13 @@ export function Layer({ summary, layer, messages, conversationId, marked }: Prop
     const show = (to: OpenLayer | undefined) => dispatch({ type: "layer", start, layer: to });
     const undo = () => post({ type: "expand", summaryId: summary.summaryId });
     return (
-        <article class={`layer${isOpen ? " is-open" : ""}`} tabIndex={-1} aria-label={`${LAYER.name}: messages ${start} to ${end - 1}`} data-testid="layer">
+        <article class={`layer${isOpen ? " is-open" : ""}`} tabIndex={-1} aria-label={`${LAYER.name}: ${LAYER.messages(start, end - 1)}`} data-testid="layer">
             <div class="top">
                 <button type="button" class="toggle" aria-expanded={isOpen} title={`${summary.originalTokens.toLocaleString("en")} → ${counted(summary.tokens, "token")}`} onClick={() => show(isOpen ? undefined : { tab: "summary", shown: FIRST_ORIGINALS })}>
                     <Icon name="layers" />
                     <span class="what">
-                        <b>{counted(n, "message")} summarized</b>
-                        <span class="num">{short(summary.originalTokens)} → {short(summary.tokens)}<span class="hide-mid"> tokens</span></span>
+                        <b>{LAYER.summarized(counted(n, "message"))}</b>
+                        <span class="num">{short(summary.originalTokens)} → {short(summary.tokens)}<span class="hide-mid"> {SAID.tokens}</span></span>
                     </span>
                     {!isOpen && <span class="hide-mid muted">{LAYER.showOriginals}</span>}
                     <i class="codicon codicon-chevron-right turn-arrow" aria-hidden="true" />
@@ -46,9 +46,9 @@ export function Layer({ summary, layer, messages, conversationId, marked }: Prop
             </div>
             {isOpen && (
                 <div class="sheet">
-                    <div class="tabs" role="group" aria-label="Shown">
+                    <div class="tabs" role="group" aria-label={SAID.shown}>
                         <button type="button" aria-pressed={layer.tab === "summary"} onClick={() => show({ ...layer, tab: "summary" })}>{LAYER.summary}</button>
-                        <button type="button" aria-pressed={layer.tab === "originals"} onClick={() => show({ ...layer, tab: "originals" })}>{n === 1 ? "1 original" : `${n.toLocaleString("en")} originals`}</button>
+                        <button type="button" aria-pressed={layer.tab === "originals"} onClick={() => show({ ...layer, tab: "originals" })}>{LAYER.originals(n)}</button>
                     </div>
                     {layer.tab === "summary" ? (
                         <div class="say"><Markdown text={summary.text} /></div>
@@ -104,23 +104,23 @@ function Originals({ start, end, shown, messages, conversationId, marked, onMore
     }
     return (
         <div class="old" data-testid="originals">
-            {rows.length === 0 ? <p class="muted" role="status">{LAYER.reading}</p> : <div role="list" aria-label="Original messages">{rows}</div>}
-            {last < end && <button type="button" class="text-btn" onClick={onMore}>Show {Math.min(MORE, end - last)} more</button>}
+            {rows.length === 0 ? <p class="muted" role="status">{LAYER.reading}</p> : <div role="list" aria-label={LAYER.originalsName}>{rows}</div>}
+            {last < end && <button type="button" class="text-btn" onClick={onMore}>{LAYER.showMore(Math.min(MORE, end - last))}</button>}
         </div>
     );
 }
 
 function Original({ message, now, mark }: { readonly message: MessageInfo; readonly now: Date; readonly mark: { current: HTMLDivElement | null } | undefined }) {
     const { role, author } = message;
-    const who = role === "user" ? (author === undefined ? "You" : visible(author)) : role === "assistant" ? "Answer" : "Tool";
-    const named = (type: string) => [...new Set(message.parts.flatMap((part) => (part.type === type ? [visible(part.name ?? "a tool")] : [])))].join(", ");
+    const who = role === "user" && author !== undefined ? visible(author) : HISTORY.roles[role];
+    const named = (type: string) => [...new Set(message.parts.flatMap((part) => (part.type === type ? [visible(part.name ?? LAYER.aTool)] : [])))].join(", ");
     const [called, failed] = [named("tool_call"), hasFailed(message) ? named("tool_result") : ""];
     return (
         <div role="listitem" data-original={message.id} class={mark === undefined ? "" : "is-marked"} {...(mark === undefined ? {} : { ref: mark })}>
             <span class="who">{who} · {moment(new Date(message.createdAt), now)}</span>
-            {message.isPurged === true ? <p class="muted">Deleted for good.</p> : message.text !== "" && <div class="say"><Markdown text={message.text} /></div>}
-            {called !== "" && <p class="muted">Called {called}</p>}
-            {failed !== "" && <p class="muted">Failed: {failed}</p>}
+            {message.isPurged === true ? <p class="muted">{LAYER.deleted}</p> : message.text !== "" && <div class="say"><Markdown text={message.text} /></div>}
+            {called !== "" && <p class="muted">{LAYER.called(called)}</p>}
+            {failed !== "" && <p class="muted">{LAYER.failed(failed)}</p>}
         </div>
     );
 }
@@ -137,7 +137,7 @@ export function StaleLine({ stale, hidden }: { readonly stale: number; readonly 
     return (
         <div class="slim warn" role="status" data-testid="stale-facts">
             <Icon name="warning" />
-            <span class="ellipsis">{stale === 1 ? "1 fact may be out of date" : `${stale} facts may be out of date`}</span>
+            <span class="ellipsis">{FACTS.mayBeOut(stale)}</span>
             <span class="spring" />
             <button type="button" class="text-btn" onClick={() => { post({ type: "listFacts" }); dispatch({ type: "goTo", page: "facts" }); }}>{FACTS.review}</button>
             <IconButton icon="close" name={FACTS.hide} onClick={() => dispatch({ type: "hideStale" })} />

@@ -6,6 +6,7 @@ import { Heights } from "./heights";
 import { Layer } from "./layer";
 import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
+import { SAID } from "../texts";
 import { useEnds } from "./post";
 import { isShownLive, wholeEnd, type State } from "./state";
 import { isInEarlierRow, isTurnEnd, secondsOf, stepsOf } from "./steps";
@@ -201,7 +202,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
         rows.push(
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
                 {message === undefined ? <Skeleton id={id} /> : isLive || isInEarlierRow(state, message) ? null : (
-                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
+                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} cost={message.turnId === undefined ? undefined : state.turnCosts.get(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
                 )}
             </div>,
         );
@@ -227,7 +228,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
     return (
         <div class="messages" ref={scroller} onScroll={onScroll} onWheel={gesture} onPointerMove={(event) => { if (event.buttons !== 0) { gesture(); } }} onPointerDown={hold} onTouchMove={gesture} onKeyDown={(event) => { gesture(); moveFocus(event, scroller.current); }} data-testid="messages">
             <div class="content">
-                <div tabIndex={0} {...(state.total > 0 || state.live !== undefined ? { role: "feed", "aria-label": "Conversation", "aria-busy": state.live !== undefined } : {})}>
+                <div tabIndex={0} {...(state.total > 0 || state.live !== undefined ? { role: "feed", "aria-label": SAID.conversation, "aria-busy": state.live !== undefined } : {})}>
                     <div style={{ height: `${heights.current.offset(start)}px` }} />
                     {rows}
                     <div style={{ height: `${Math.max(0, heights.current.total - heights.current.offset(end))}px` }} />

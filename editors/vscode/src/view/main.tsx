@@ -12,7 +12,12 @@ import { INITIAL, reduce, type Local, type State } from "./state";
 declare function acquireVsCodeApi(): { postMessage(message: unknown): void };
 
 const host = acquireVsCodeApi();
+/** What the panel asks by itself, or while somebody types. */
+const BY_ITSELF: ReadonlySet<FromView["type"]> = new Set(["ready", "read", "draft", "complete", "costs"]);
 const post = (message: FromView) => {
+    if (state.notice !== undefined && !BY_ITSELF.has(message.type)) {
+        update([{ type: "acted" }]);
+    }
     host.postMessage(message);
 };
 

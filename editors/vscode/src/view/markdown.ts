@@ -6,6 +6,8 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 
+import { pathInInfo } from "../native/changes/named";
+import { SAID } from "../texts";
 import { highlight } from "./highlight";
 import { followable } from "./links";
 import { boundLines, visible } from "./visible";
@@ -53,7 +55,7 @@ rules["text"] = (tokens, index) => withRefs(tokens, index);
 const REFERENCE = /(?<![\w./:@-])((?:[\w.-]+\/)*[\w-][\w.-]*\.[A-Za-z]\w{0,7})(?::(\d{1,6})(?:[-–:]\d{1,6})?)?(?![\w/:@-])/g;
 
 function link(whole: string, path: string, line: string | undefined): string | undefined {
-    return (line === undefined && !path.includes("/")) || path.includes("..") ? undefined : `<a class="ref" role="link" tabindex="0" data-path="${escape(path)}"${line === undefined ? "" : ` data-line="${line}"`} title="Open ${escape(whole)}">${escape(whole)}</a>`;
+    return (line === undefined && !path.includes("/")) || path.includes("..") ? undefined : `<a class="ref" role="link" tabindex="0" data-path="${escape(path)}"${line === undefined ? "" : ` data-line="${line}"`} title="${escape(SAID.open(whole))}">${escape(whole)}</a>`;
 }
 
 function refOf(text: string): string | undefined {
@@ -91,8 +93,14 @@ for (const [rule, tag] of [["th_open", "th"], ["td_open", "td"]] as const) {
 rules["fence"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", tokens[index]?.info ?? "");
 rules["code_block"] = (tokens, index) => renderCode(tokens[index]?.content ?? "", "");
 
+/** `python`, also where the info string goes on with a path; of a path alone what its ending says. */
+function languageOf(info: string): string {
+    const said = /^[A-Za-z][\w+#-]*(?![\w+#./\\-])/.exec(info.trim())?.[0] ?? /[^./\\]+$/.exec(pathInInfo(info) ?? "")?.[0];
+    return said?.toLowerCase() ?? "";
+}
+
 function renderCode(code: string, info: string): string {
-    const language = /^[\w+#.-]*/.exec(info.trim())?.[0].toLowerCase() ?? "";
+    const language = languageOf(info);
     const shown = boundLines(code, LONGEST_LINE);
     const inner = (shown === code ? highlight(code, language) : undefined) ?? escape(shown);
     // The buttons are added by the panel, which finds the code by this class. Of code that is not there whole nothing is taken.

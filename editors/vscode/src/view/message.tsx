@@ -1,11 +1,12 @@
 /** One message, and the answer that is coming. */
 import { memo } from "preact/compat";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Live, LivePart } from "../messages";
-import type { MessageInfo, MessagePart } from "../protocol.gen";
-import { CHAT, ENDINGS } from "../texts";
-import { spent, time } from "./figures";
+import type { Costs, MessageInfo, MessagePart } from "../protocol.gen";
+import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, SAID } from "../texts";
+import { describeTokens, price, tokensOf } from "./costs";
+import { short, spent, time } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
@@ -15,11 +16,11 @@ import { Attached, AttachedChips, Thinking, ToolCalls, type ToolCall } from "./t
 import { visible } from "./visible";
 import { Pause, Working } from "./waiting";
 
-const NAMES = { user: CHAT.you, assistant: "Palimpsest", tool: "Tool" } as const;
+const NAMES = { user: CHAT.you, assistant: "Palimpsest", tool: HISTORY.roles.tool } as const;
 const ENDS = { complete: "", interrupted: ENDINGS.closed, cancelled: ENDINGS.stopped, errored: ENDINGS.brokeOff } as const;
 
 export function Skeleton({ id }: { readonly id: number }) {
-    return <article class="skeleton" tabIndex={-1} aria-label={`Message ${id} is being read`} aria-busy="true" />;
+    return <article class="skeleton" tabIndex={-1} aria-label={SAID.beingRead(id)} aria-busy="true" />;
 }
 
 interface RowProps {
@@ -33,6 +34,8 @@ interface RowProps {
     readonly isTurnEnd: boolean;
     /** How long its turn took. */
     readonly seconds: number | undefined;
+    /** What its turn cost, when that is known. */
+    readonly cost: Costs | undefined;
     /** The turn that can be asked again. */
     readonly retry: string | undefined;
 }
@@ -40,15 +43,15 @@ interface RowProps {
 const areSame = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((each, index) => each === b[index]);
 
 function isSame(a: RowProps, b: RowProps): boolean {
-    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.isTurnEnd === b.isTurnEnd && a.seconds === b.seconds && a.retry === b.retry && areSame(a.steps.calls, b.steps.calls) && areSame(a.steps.results, b.steps.results);
+    return a.message === b.message && a.total === b.total && a.isMarked === b.isMarked && a.isNewest === b.isNewest && a.isTurnEnd === b.isTurnEnd && a.seconds === b.seconds && a.cost === b.cost && a.retry === b.retry && areSame(a.steps.calls, b.steps.calls) && areSame(a.steps.results, b.steps.results);
 }
 
-export const MessageRow = memo(function MessageRow({ message, total, isMarked, steps, isNewest, isTurnEnd, seconds, retry }: RowProps) {
+export const MessageRow = memo(function MessageRow({ message, total, isMarked, steps, isNewest, isTurnEnd, seconds, cost, retry }: RowProps) {
     const { post } = useEnds();
     const [edited, setEdited] = useState<string | undefined>(undefined);
     const isOthers = message.role === "user" && message.author !== undefined;
     const name = isOthers ? visible(message.author ?? "") : NAMES[message.role];
-    const label = `${name}, message ${message.id}`;
+    const label = SAID.messageOf(name, message.id);
     const isAsk = message.role === "user";
     const actions: Action[] = [
         { icon: "copy", name: isAsk ? CHAT.copy : CHAT.copyAnswer, does: () => post({ type: "copy", text: message.text }) },
@@ -58,16 +61,32 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, s
     if (isAsk) {
         actions.unshift({ icon: "edit", name: CHAT.edit, does: () => setEdited(message.text) });
     }
+    const asked = useRef<string | undefined>(undefined);
+    const { turnId } = message;
+    const wantsCost = isTurnEnd && !isAsk && turnId !== undefined && cost === undefined;
+    const askCost = () => {
+        if (wantsCost && asked.current !== turnId) {
+            asked.current = turnId;
+            post({ type: "costs", turnId });
+        }
+    };
+    useEffect(() => {
+        if (cost !== undefined) {
+            asked.current = undefined; // it may be forgotten, when the turn goes on
+        } else if (isNewest) {
+            askCost();
+        }
+    }, [cost, isNewest, wantsCost]);
     const canAct = message.role !== "tool" && message.isPurged !== true && !message.isHidden && edited === undefined;
     const onContextMenu = useContextMenu(label, () => (canAct ? actions.map((each) => ({ label: each.name, icon: each.icon, onPick: each.does })) : []));
     if (message.isPurged === true) {
-        return <p class="gone">Message {message.id} {CHAT.deleted}</p>;
+        return <p class="gone">{CHAT.deleted(message.id)}</p>;
     }
     const kind = isAsk ? `ask${isOthers ? " from-other" : ""}` : `answer${isNewest ? " is-newest" : ""}`;
     const parts = <Parts parts={[...message.parts, ...steps.calls]} results={steps.results} isAsk={isAsk} />;
-    const end = ENDS[message.state as keyof typeof ENDS] ?? `This answer was ${message.state}.`;
+    const end = ENDS[message.state as keyof typeof ENDS] ?? ENDINGS.brokeOff;
     return (
-        <article class={`${kind}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} onContextMenu={onContextMenu} onKeyDown={(event) => { actByKey(event, canAct ? actions : []); }} data-testid={`message-${message.id}`}>
+        <article class={`${kind}${isMarked ? " marked" : ""}`} tabIndex={-1} aria-label={label} aria-posinset={message.id + 1} aria-setsize={total} onContextMenu={onContextMenu} onPointerEnter={askCost} onFocusIn={askCost} onKeyDown={(event) => { actByKey(event, canAct ? actions : []); }} data-testid={`message-${message.id}`}>
             {message.isHidden ? (
                 <details class="tool">
                     <summary><Icon name="discard" /><span class="verb">{name}: {CHAT.hidden.toLowerCase()}</span><Icon name="chevron-right turn-arrow" /></summary>
@@ -80,9 +99,9 @@ export const MessageRow = memo(function MessageRow({ message, total, isMarked, s
                     {end !== "" && !isNewest && <p class="ended">{end}</p>}
                     {message.notes.map((note, index) => <p key={index} class="ended">{visible(note)}</p>)}
                     {canAct && (isAsk || isTurnEnd) && (
-                        <div class="acts" role="toolbar" aria-label={retry !== undefined && !isAsk ? CHAT.lastAnswer : `Actions of ${label}`}>
+                        <div class="acts" role="toolbar" aria-label={retry !== undefined && !isAsk ? CHAT.lastAnswer : SAID.actionsOf(label)}>
                             {actions.map((each) => <IconButton key={each.icon} icon={each.icon} name={each.name} onClick={each.does} />)}
-                            {!isAsk && <Meta message={message} seconds={seconds} />}
+                            {!isAsk && <Meta message={message} seconds={seconds} cost={cost} />}
                         </div>
                     )}
                 </>
@@ -108,10 +127,16 @@ function actByKey(event: KeyboardEvent, actions: readonly Action[]): void {
     }
 }
 
-/** When an answer came, and how long it took. */
-function Meta({ message, seconds }: { readonly message: MessageInfo; readonly seconds: number | undefined }) {
+/** When an answer came, how long it took, and what it cost. */
+function Meta({ message, seconds, cost }: { readonly message: MessageInfo; readonly seconds: number | undefined; readonly cost: Costs | undefined }) {
     const at = new Date(message.createdAt);
-    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && seconds > 0 && ` · ${spent(seconds)}`}</span>;
+    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && seconds > 0 && ` · ${spent(seconds)}`}{cost !== undefined && cost.lines.length > 0 && <span title={describeTokens(cost)} data-testid="turn-cost"> · {inShort(cost)}</span>}</span>;
+}
+
+/** Money, or so many tokens. */
+function inShort(cost: Costs): string {
+    const { sent, answered } = tokensOf(cost);
+    return price(cost) ?? `${short(sent + answered)} ${COSTS.tokens}`;
 }
 
 function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text: string | undefined) => void }) {
@@ -119,7 +144,7 @@ function Edit({ text, onDone }: { readonly text: string; readonly onDone: (text:
     return (
         <form class="composer edit" onSubmit={(event) => { event.preventDefault(); onDone(value); }}>
             <div class="box">
-                <textarea aria-label="The message as it is sent in the fork" value={value} rows={4} onInput={(event) => setValue(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { onDone(undefined); } }} />
+                <textarea aria-label={COMPOSER.editName} value={value} rows={4} onInput={(event) => setValue(event.currentTarget.value)} onKeyDown={(event) => { if (event.key === "Escape") { onDone(undefined); } }} />
                 <div class="bar">
                     <span class="spring" />
                     <button type="button" class="btn second" onClick={() => onDone(undefined)}>{CHAT.cancel}</button>
@@ -186,14 +211,14 @@ export function LiveAnswer({ live, isAsked, model }: LiveProps) {
         <>
             {live.question !== undefined && !isAsked && (
                 <div class="row">
-                    <article class="ask" tabIndex={-1} aria-label="You, just now" data-testid="question">
+                    <article class="ask" tabIndex={-1} aria-label={SAID.justNow} data-testid="question">
                         <span class="sr">{CHAT.you}: </span>
                         <Markdown text={live.question} />
                     </article>
                 </div>
             )}
             <div class="row">
-                <article class="answer live" tabIndex={-1} aria-label="Palimpsest is answering" aria-busy="true" data-testid="live">
+                <article class="answer live" tabIndex={-1} aria-label={SAID.answering} aria-busy="true" data-testid="live">
                     {liveRows(live.parts)}
                     {live.pause !== undefined ? <Pause key={live.pause.seq} pause={live.pause} /> : isWaiting(live.parts) && <Working key={live.parts.length} model={model} />}
                 </article>

@@ -3,9 +3,9 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
-import { CHAT, COMPOSER, DECISIONS, ENDINGS, FAILED, SETUP } from "../texts";
+import { CHAT, COMPOSER, COSTS, DECISIONS, ENDINGS, FAILED, SAID, SETUP } from "../texts";
 import { Diff, linesOf } from "./diff";
-import { dayInWords, time } from "./figures";
+import { capital, dayInWords, time } from "./figures";
 import { MenuButton } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
@@ -13,6 +13,9 @@ import { wholeEnd, type Approval, type Failure, type State } from "./state";
 import { Markdown } from "./text";
 import { lookOf, targetOf } from "./tool_lines";
 import { visible } from "./visible";
+
+/** It asks as a tool does, when the budget of the month is spent. */
+const BUDGET = "budget";
 
 /** A question of a tool. It stands above the composer, so that it cannot scroll away. `place`: which of how many. */
 export function ApprovalCard({ approval, others, place }: { readonly approval: Approval; readonly others: readonly Approval[]; readonly place: string }) {
@@ -43,7 +46,7 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
     }, [id]);
     const lines = linesOf(request.shown);
     const look = lookOf(request.tool);
-    const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : request.tool === "propose_edit" ? [DECISIONS.accept, DECISIONS.reject] : [DECISIONS.allow, DECISIONS.notNow];
+    const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : request.tool === "propose_edit" ? [DECISIONS.accept, DECISIONS.reject] : request.tool === BUDGET ? [DECISIONS.goOnToday, DECISIONS.notNow] : [DECISIONS.allow, DECISIONS.notNow];
     const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length;
     return (
         <section class="decide" role="group" aria-label={request.title} ref={card} data-testid="approval">
@@ -52,14 +55,14 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
                 {lines !== undefined && <span class="num"><span class="add-n">+{counted("add")}</span> <span class="del-n">−{counted("del")}</span></span>}
                 {place !== "" && <span class="muted num">{place}</span>}
             </header>
-            {lines !== undefined ? <Diff lines={lines} name={request.title} /> : <pre class={request.tool === "run_command" ? "cmd" : "shown"} tabIndex={0} aria-label="The effect">{request.shown}</pre>}
+            {lines !== undefined ? <Diff lines={lines} name={request.title} /> : <pre class={request.tool === "run_command" ? "cmd" : "shown"} tabIndex={0} aria-label={SAID.effect}>{request.shown}</pre>}
             <footer>
                 <span class="split">
                     <button type="button" class="btn" onClick={answer("once")}>{yes} <kbd>Ctrl ⏎</kbd></button>
                     <MenuButton class="btn" icon="chevron-down" name={DECISIONS.moreAnswers} choices={[
                         request.mayBeAlways && { label: `${DECISIONS.always} ${visible(request.covers)}`, onPick: answer("always") },
                         others.length > 0 && { label: DECISIONS.acceptAll(others.length + 1), onPick: () => { for (const each of [approval, ...others]) { post({ type: "approve", id: each.id, answer: "once" }); } } },
-                        { label: `${DECISIONS.never} ${visible(request.covers)}`, beginsGroup: request.mayBeAlways || others.length > 0, onPick: answer("never") },
+                        request.tool === BUDGET ? { label: COSTS.changeBudget, onPick: () => post({ type: "changeBudget" }) } : { label: `${DECISIONS.never} ${visible(request.covers)}`, beginsGroup: request.mayBeAlways || others.length > 0, onPick: answer("never") },
                     ]} />
                 </span>
                 <button type="button" class="btn second" onClick={answer("deny")}>{no} <kbd>Ctrl ⌫</kbd></button>
@@ -72,41 +75,31 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
 function titled({ title, tool, shown }: Approval["request"]) {
     const path = tool === "propose_edit" ? /^\+\+\+ (?:b\/)?(.+)$/m.exec(shown)?.[1] : undefined;
     const [before, after] = path === undefined ? [title] : title.split(path, 2);
-    return path === undefined || after === undefined ? visible(title) : <>{visible(before ?? "")}<a class="ref" role="link" tabIndex={0} data-path={path} title={`Open ${visible(path)}`}>{visible(path)}</a>{visible(after)}</>;
+    return path === undefined || after === undefined ? visible(title) : <>{visible(before ?? "")}<a class="ref" role="link" tabIndex={0} data-path={path} title={SAID.open(visible(path))}>{visible(path)}</a>{visible(after)}</>;
 }
-
-const WHY = {
-    complete: "Results of its tool calls are missing.",
-    errored: "It failed. What came of it is kept.",
-    incomplete: "Nothing that you saw is lost.",
-} as const;
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** `Yesterday at 6:04 PM. `. */
 function when(answer: BrokenAnswer): string {
     const at = new Date(answer.endedAt);
-    return Number.isNaN(at.getTime()) ? "" : `${capital(dayInWords(at, new Date()))} at ${time(at)}. `;
+    return Number.isNaN(at.getTime()) ? "" : ENDINGS.at(capital(dayInWords(at, new Date())), time(at));
 }
-
-const FATE = { finished: "finished", notRun: "not started" } as const;
 
 export function RecoveryCard({ answer }: { readonly answer: BrokenAnswer }) {
     const { post } = useEnds();
     const recover = (action: "continue" | "keep" | "discard" | "retry", asDraft = false) => () => post({ type: "recover", turnId: answer.turnId, action, ...(asDraft ? { asDraft } : {}) });
     return (
-        <section class="notice warn" role="group" aria-label={`An answer broke off in ${visible(answer.title) || "an untitled conversation"}`} data-testid="recovery">
+        <section class="notice warn" role="group" aria-label={SAID.brokeOffIn(visible(answer.title) || SAID.untitled)} data-testid="recovery">
             <Icon name="debug-disconnect" />
             <div class="body">
                 <p><strong>{answer.class === "incomplete" ? ENDINGS.closed : ENDINGS.brokeOff}</strong></p>
-                <p>{when(answer)}{visible(answer.errorMessage ?? WHY[answer.class])}</p>
+                <p>{when(answer)}{visible(answer.errorMessage ?? ENDINGS.why[answer.class])}</p>
                 {answer.text !== "" && (
                     <details class="tool">
-                        <summary><span class="verb">What stands of it ({answer.textLength.toLocaleString("en")} characters)</span><Icon name="chevron-right turn-arrow" /></summary>
+                        <summary><span class="verb">{ENDINGS.whatStands(answer.textLength.toLocaleString("en"))}</span><Icon name="chevron-right turn-arrow" /></summary>
                         <div class="inside"><pre tabIndex={0}>{visible(answer.text)}</pre></div>
                     </details>
                 )}
-                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(`${lookOf(call.name).done} ${targetOf(call.name, call.arguments).text}`.trim())) : `${visible(call.name)}: ${FATE[call.fate]}.`}</p>)}
+                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(`${lookOf(call.name).done} ${targetOf(call.name, call.arguments).text}`.trim())) : `${visible(call.name)}: ${ENDINGS.fates[call.fate]}.`}</p>)}
             </div>
             <div class="do">
                 <button type="button" class="btn" onClick={recover("continue")}>{CHAT.goOn}</button>
@@ -212,7 +205,7 @@ function TurnButtons({ turnId, hasText }: { readonly turnId: string; readonly ha
 export function Reply({ state }: { readonly state: State }) {
     const { dispatch } = useEnds();
     return state.reply === undefined ? null : (
-        <section class="notice info" aria-label={`Answer to ${visible(state.reply.command)}`} data-testid="reply">
+        <section class="notice info" aria-label={SAID.answerTo(visible(state.reply.command))} data-testid="reply">
             <Icon name="terminal" />
             <div class="body"><Markdown text={state.reply.text} /></div>
             <IconButton icon="close" name={ENDINGS.close} onClick={() => dispatch({ type: "dismiss", what: "reply" })} />

@@ -6,6 +6,8 @@ import type {
     ApprovalRequestParams,
     BrokenAnswer,
     ContextUsage,
+    Costs,
+    CostsResult,
     ConversationInfo,
     HubStatus,
     MemberInfo,
@@ -19,6 +21,7 @@ import type {
     StoreInfo,
     WriterInfo,
 } from "../protocol.gen";
+import { SAID } from "../texts";
 import { NO_MEMORY, opened, reduceMemory, type LocalMemory, type Memory } from "./memory";
 
 export type Page = "chat" | "conversations" | "context" | "facts" | "shared";
@@ -62,6 +65,10 @@ export interface State {
     readonly context?:
         | { readonly plan: PrepareContextResult; readonly stats?: StatsResult | undefined; readonly usage: ContextUsage; readonly events: readonly ContextEventLine[] }
         | undefined;
+    /** What models cost: the open conversation, and the folder. */
+    readonly costs?: CostsResult | undefined;
+    /** What turns of the open conversation cost, as far as it was asked. */
+    readonly turnCosts: ReadonlyMap<string, Costs>;
     /** Summaries, facts, and a deletion that waits. */
     readonly memory: Memory;
     /** How the way to the hub is. */
@@ -74,7 +81,7 @@ export interface State {
     readonly readers?: { readonly conversationId: string; readonly members: readonly MemberInfo[]; readonly stores: readonly StoreInfo[]; readonly headSeq: number; readonly isAsked: boolean } | undefined;
     readonly progress: string;
     readonly reply?: { readonly command: string; readonly text: string } | undefined;
-    readonly notice?: { readonly level: "info" | "error"; readonly text: string } | undefined;
+    readonly notice?: { readonly level: "info" | "warning" | "error"; readonly text: string; readonly about?: "budget" | undefined } | undefined;
     /** Said to screen readers. */
     readonly announcement: string;
     /** Grows each time the host puts a text into the composer. */
@@ -95,6 +102,7 @@ export const INITIAL: State = {
     approvals: [],
     recovery: [],
     memory: NO_MEMORY,
+    turnCosts: new Map(),
     progress: "",
     announcement: "",
     draft: { n: 0, text: "" },
@@ -102,7 +110,7 @@ export const INITIAL: State = {
 };
 
 /** What the panel does by itself. */
-export type Local = LocalMemory | { readonly type: "showMessage"; readonly messageId: number; readonly tab: "summary" | "originals" } | { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
+export type Local = LocalMemory | { readonly type: "showMessage"; readonly messageId: number; readonly tab: "summary" | "originals" } | { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | /** Something was done. */ { readonly type: "acted" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
 
 /** Messages further than that from those last read are forgotten; they can be read again. */
 const KEPT = 2_000;
@@ -131,6 +139,8 @@ export function reduce(state: State, message: FromHost | Local): State {
                 failure: undefined,
                 usage: isSame ? state.usage : undefined,
                 context: undefined,
+                costs: isSame ? state.costs : undefined,
+                turnCosts: isSame ? state.turnCosts : new Map(),
                 memory: { ...state.memory, summaries: isSame ? state.memory.summaries : [], openLayers: isSame ? state.memory.openLayers : new Map() },
                 reply: undefined,
                 sharePlan: undefined,
@@ -151,11 +161,19 @@ export function reduce(state: State, message: FromHost | Local): State {
                 conversation: state.conversation === undefined || state.conversation.conversationId === message.conversation.conversationId ? message.conversation : state.conversation,
             };
         case "live":
-            return { ...state, live: message.live, failure: message.live === undefined ? state.failure : undefined, announcement: message.live === undefined ? state.announcement : "The answer is coming." };
+            return { ...state, live: message.live, failure: message.live === undefined ? state.failure : undefined, announcement: message.live === undefined ? state.announcement : SAID.coming };
         case "deltas":
             return state.live === undefined ? state : { ...state, live: message.deltas.reduce(applyDelta, state.live) };
+        case "costs": {
+            if (message.conversationId !== state.conversation?.conversationId) {
+                return state;
+            }
+            const { turnId, costs } = message;
+            return { ...state, costs, turnCosts: turnId === undefined || costs.turn === undefined ? state.turnCosts : new Map([...state.turnCosts, [turnId, costs.turn]]) };
+        }
         case "ended":
-            return { ...state, live: undefined, progress: "", ended: message, announcement: describeEnd(state, message.status) };
+            // What was known of its cost was of its part so far.
+            return { ...state, turnCosts: new Map([...state.turnCosts].filter(([turnId]) => turnId !== message.turnId)), live: undefined, progress: "", ended: message, announcement: describeEnd(state, message.status) };
         case "failed":
             return { ...state, live: undefined, progress: "", failure: message, announcement: message.sentence };
         case "usage":
@@ -168,7 +186,7 @@ export function reduce(state: State, message: FromHost | Local): State {
             return {
                 ...state,
                 approvals: [...state.approvals.filter((each) => each.id !== message.id), { id: message.id, request: message.request }],
-                announcement: `A question waits: ${message.request.title}`,
+                announcement: SAID.question(message.request.title),
             };
         case "approvalGone":
             return { ...state, approvals: state.approvals.filter((each) => each.id !== message.id) };
@@ -179,7 +197,7 @@ export function reduce(state: State, message: FromHost | Local): State {
         case "progress":
             return { ...state, progress: message.text, announcement: message.text === "" ? state.announcement : message.text };
         case "reply":
-            return { ...state, reply: message, announcement: "The command has answered." };
+            return { ...state, reply: message, announcement: SAID.replied };
         case "notice":
             return { ...state, notice: message, announcement: message.text };
         case "setDraft":
@@ -191,7 +209,9 @@ export function reduce(state: State, message: FromHost | Local): State {
         case "showMessage":
             return { ...state, page: "chat", showMessage: message.messageId, memory: opened(state.memory, message.messageId, message.tab) };
         case "goTo":
-            return { ...state, page: message.page };
+            return { ...told(state), page: message.page };
+        case "acted":
+            return told(state);
         case "closeCompletion":
             return { ...state, completion: { ...state.completion, items: [] } };
         case "summaries":
@@ -210,7 +230,7 @@ export function reduce(state: State, message: FromHost | Local): State {
             if (plan === undefined || conversationId !== state.conversation?.conversationId) {
                 return { ...state, sharePlan: undefined };
             }
-            return { ...state, page: "chat", sharePlan: { conversationId, plan }, announcement: "What sharing means stands above the message field." };
+            return { ...state, page: "chat", sharePlan: { conversationId, plan }, announcement: SAID.sharePlan };
         }
         case "shared":
             return { ...state, page: "shared", shared: message, notice: undefined };
@@ -228,6 +248,11 @@ export function reduce(state: State, message: FromHost | Local): State {
             }
             return { ...state, [message.what]: undefined };
     }
+}
+
+/** Without a notice that was there to be read: one that offers something stays until that is chosen. */
+function told(state: State): State {
+    return state.notice === undefined || state.notice.about !== undefined ? state : { ...state, notice: undefined };
 }
 
 /** Whether a message's row is empty, because the running answer shows it. */
@@ -276,6 +301,6 @@ const READ_OUT = 600;
 
 function describeEnd(state: State, status: string): string {
     const said = (state.live?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join(" ");
-    const how = status === "committed" ? "The answer is complete." : `The answer was ${status}.`;
+    const how = status === "committed" ? SAID.complete : (SAID.ended[status] ?? SAID.complete);
     return `${how} ${said.length > READ_OUT ? `${said.slice(0, READ_OUT)} …` : said}`.trim();
 }

@@ -1,7 +1,7 @@
 /** The title of the conversation, which is edited in place. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { TITLE_NAME } from "../texts";
+import { HISTORY, RENAME_HINT, TITLE_NAME } from "../texts";
 import { titleOf } from "./conversations";
 import { Icon } from "./page_head";
 import { useEnds } from "./post";
@@ -15,7 +15,7 @@ export function Title({ state }: { readonly state: State }) {
     const [edited, setEdited] = useState<string | undefined>(undefined);
     const field = useRef<HTMLInputElement>(null);
     const conversationId = conversation?.conversationId;
-    const title = conversation === undefined ? "New conversation" : titleOf(conversation);
+    const title = conversation === undefined ? HISTORY.new : titleOf(conversation);
     useEffect(() => {
         setEdited(undefined);
         const onKeyDown = (event: KeyboardEvent) => {
@@ -39,7 +39,7 @@ export function Title({ state }: { readonly state: State }) {
             <h1 class="ellipsis">
                 {conversationId === undefined
                     ? <span class="title"><span class="ellipsis">{title}</span></span>
-                    : <button type="button" class="title" title={`${visible(title)} — ${"rename (F2)"}`} aria-label={visible(title)} onClick={() => setEdited(title)} data-testid="title">{sign}<span class="ellipsis">{visible(title)}</span><i class="codicon codicon-edit pencil" aria-hidden="true" /></button>}
+                    : <button type="button" class="title" title={`${visible(title)} — ${RENAME_HINT}`} aria-label={visible(title)} onClick={() => setEdited(title)} data-testid="title">{sign}<span class="ellipsis">{visible(title)}</span><i class="codicon codicon-edit pencil" aria-hidden="true" /></button>}
             </h1>
         );
     }

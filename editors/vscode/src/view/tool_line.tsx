@@ -1,7 +1,7 @@
 /** A tool's call as one line that opens, and the model's thinking. */
 import { useState } from "preact/hooks";
 
-import { CHAT, TOOLS } from "../texts";
+import { CHAT, CODE, TOOLS } from "../texts";
 import { Icon } from "./page_head";
 import { changeOf, isKeptBack, lookOf, outcomeOf, targetOf, wasRefused } from "./tool_lines";
 import { isRun, runsOf, type Line } from "./tool_runs";
@@ -115,7 +115,7 @@ export function AttachedChips({ attached }: { readonly attached: ReadonlyArray<{
     );
 }
 
-const bounded = (text: string): string => `${boundLines(visible(text.slice(0, SHOWN)), 2_000)}${text.length > SHOWN ? `\n… (${(text.length - SHOWN).toLocaleString("en")} more characters)` : ""}`;
+const bounded = (text: string): string => `${boundLines(visible(text.slice(0, SHOWN)), 2_000)}${text.length > SHOWN ? `\n… ${CODE.more((text.length - SHOWN).toLocaleString("en"))}` : ""}`;
 
 /** What is read on demand only: it is no element before it is opened. */
 function Folded({ text, name, class: kind, children }: { readonly text: string; readonly name: string; readonly class: string; readonly children: preact.ComponentChildren }) {

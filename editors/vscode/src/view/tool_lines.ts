@@ -19,6 +19,7 @@ const LOOKS: Readonly<Record<string, ToolLook>> = {
     run_command: { icon: "terminal", running: TOOLS.running, done: TOOLS.ran },
     recall: { icon: "history", running: TOOLS.recalling, done: TOOLS.recalled },
     tool_output: { icon: "history", running: TOOLS.recalling, done: TOOLS.recalled },
+    budget: { icon: "credit-card", running: TOOLS.using, done: TOOLS.used },
     facts: { icon: "bookmark", running: TOOLS.lookingUpFacts, done: TOOLS.lookedUpFacts },
 };
 

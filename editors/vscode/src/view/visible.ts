@@ -2,6 +2,7 @@
  * Text of models and files with what cannot be seen made visible: characters that turn the direction of the text around
  * them, that have no width, or that control a terminal stand as `⟨U+202E⟩`. A text reads as what it is.
  */
+import { CODE } from "../texts";
 
 // Joiners are part of how some scripts and emoji are written; between such characters they stay.
 const HIDDEN =
@@ -31,6 +32,6 @@ export function boundLines(text: string, most: number): string {
     }
     return text
         .split("\n")
-        .map((line) => (line.length <= most ? line : `${line.slice(0, most)} … (${(line.length - most).toLocaleString("en")} more characters)`))
+        .map((line) => (line.length <= most ? line : `${line.slice(0, most)} … ${CODE.more((line.length - most).toLocaleString("en"))}`))
         .join("\n");
 }

@@ -1,9 +1,10 @@
 /** How full the model's window is: the strip under the header shows it, the ring in the composer is its control. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import type { ContextUsage } from "../protocol.gen";
-import { COMPOSER } from "../texts";
+import type { ContextUsage, CostsResult } from "../protocol.gen";
+import { COMPOSER, CONTEXT } from "../texts";
 import { describeShare, nameOf, shares, type Share } from "./bar";
+import { CostSums } from "./cost_cards";
 import { short } from "./figures";
 import { useEnds } from "./post";
 
@@ -14,7 +15,7 @@ const classOf = (share: Share) => CLASSES[share.kind] ?? `k-${share.kind}`;
 export function Strip({ usage }: { readonly usage: ContextUsage }) {
     const all = shares(usage);
     return (
-        <div class="strip" role="img" aria-label={`Context ${usage.compact}`} title={all.map(describeShare).join("\n")}>
+        <div class="strip" role="img" aria-label={`${CONTEXT.window} ${usage.compact}`} title={all.map(describeShare).join("\n")}>
             {all.map((share) => <span key={share.kind} class={`fill ${classOf(share)}`} style={{ flexGrow: share.percent }} />)}
         </div>
     );
@@ -32,7 +33,7 @@ function largest(usage: ContextUsage): Array<{ readonly name: string; readonly k
 const RADIUS = 6;
 const ROUND = 2 * Math.PI * RADIUS;
 
-export function Ring({ usage }: { readonly usage: ContextUsage }) {
+export function Ring({ usage, costs }: { readonly usage: ContextUsage; readonly costs: CostsResult | undefined }) {
     const { post } = useEnds();
     const [isOpen, setOpen] = useState(false);
     const card = useRef<HTMLDivElement>(null);
@@ -41,6 +42,7 @@ export function Ring({ usage }: { readonly usage: ContextUsage }) {
         if (!isOpen) {
             return;
         }
+        post({ type: "costs" });
         card.current?.querySelector("button")?.focus();
         const close = (event: Event) => {
             const isInside = event.target instanceof Node && card.current?.parentElement?.contains(event.target) === true;
@@ -66,16 +68,17 @@ export function Ring({ usage }: { readonly usage: ContextUsage }) {
                     <circle class="track" cx="8" cy="8" r={RADIUS} />
                     <circle class="arc" cx="8" cy="8" r={RADIUS} stroke-dasharray={`${(ROUND * Math.min(100, percent)) / 100} ${ROUND}`} />
                 </svg>
-                <span class="sr">Context </span>{percent}%<span class="sr">, </span><span class="sr compact">{usage.compact}</span>
+                <span class="sr">{CONTEXT.window} </span>{percent}%<span class="sr">, </span><span class="sr compact">{usage.compact}</span>
             </button>
             {isOpen && (
-                <div class="pop small" role="dialog" aria-label="Context" ref={card}>
+                <div class="pop small" role="dialog" aria-label={CONTEXT.window} ref={card}>
                     <div class="figure"><b>{short(usage.usedTokens)}</b> <span class="muted">{COMPOSER.of} {short(usage.budgetTokens)} {COMPOSER.tokens} · {percent}%</span></div>
                     <div class="stack" aria-hidden="true"><div class="cells">{shares(usage).map((share) => <span key={share.kind} class={`fill ${classOf(share)}`} style={{ flexGrow: share.percent }} />)}</div></div>
                     <ul class="plain legend">
                         {largest(usage).map(({ name, kind, tokens }) => <li key={name}><span class={`swatch fill ${kind}`} /><span>{name}</span><span class="num">{short(tokens)}</span><span class="num" /></li>)}
                     </ul>
                     <p class="muted">{COMPOSER.summarizedAt}</p>
+                    {costs !== undefined && <CostSums costs={costs} />}
                     <div class="do">
                         <button type="button" class="text-btn" onClick={does("explain")} data-testid="sees-what">{COMPOSER.seesWhat}</button>
                         <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>

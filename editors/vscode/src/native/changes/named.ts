@@ -11,8 +11,13 @@ export interface Named {
     readonly code: string;
 }
 
+/** The path that an info string names. */
+export function pathInInfo(info: string): string | undefined {
+    return inInfo(info.trim());
+}
+
 export function readNamed(info: string, code: string): Named {
-    const ofInfo = inInfo(info.trim());
+    const ofInfo = pathInInfo(info);
     const [first = "", ...rest] = code.split(/\r\n|\r|\n/);
     const ofComment = toPath(COMMENT.exec(first.trim())?.[1]);
     const isBoth = ofComment !== undefined && (ofInfo === undefined || ofInfo.endsWith(ofComment) || ofComment.endsWith(ofInfo));
