@@ -10,6 +10,7 @@ import { FactsTree } from "./facts/tree";
 import { describeMovedApart } from "./hub";
 import type { FromView } from "./messages";
 import { askApproval } from "./native/approvals";
+import { Comparing } from "./native/changes/comparing";
 import { Reviews } from "./native/changes/review";
 import { Keys } from "./native/keys";
 import { showMcpServers } from "./native/mcp";
@@ -93,8 +94,10 @@ export function activate(context: vscode.ExtensionContext): void {
     // The list that was open took the focus.
     const backInPanel = async <T>(work: Promise<T>): Promise<T> => work.finally(() => panel.reveal());
     const reviews = new Reviews();
+    const comparing = new Comparing();
     const desk = new VscodeDesk(context.workspaceState, log, {
         apply: (text, info) => reviews.open(text, info),
+        compare: (files) => comparing.open(files),
         startServer: () => void life.start(),
         choosePython: () => life.choosePython(),
         pickModel: (found, current, used) => backInPanel(setup.pickModel(found, current, used)),
@@ -135,6 +138,7 @@ export function activate(context: vscode.ExtensionContext): void {
         }),
         vscode.window.registerWebviewViewProvider(ChatPanel.id, panel),
         reviews,
+        comparing,
         vscode.workspace.onDidGrantWorkspaceTrust(() => {
             for (const folder of vscode.workspace.workspaceFolders ?? []) {
                 life.notify(p.DidChangeTrustNotification.method, { folderUri: folder.uri.toString(), isTrusted: true });

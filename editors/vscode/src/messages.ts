@@ -39,7 +39,10 @@ export const fromView = v.variant("type", [
     says("stop", {}),
     /** Asks the model at once that is asked again after a pause. */
     says("retryNow", {}),
-    says("retry", { turnId: id }),
+    says("retry", { turnId: id, takeBackChanges: v.exactOptional(v.boolean()) }),
+    /** Without a path: all files that the turn changed. */
+    says("undoChanges", { turnId: id, path: v.exactOptional(line) }),
+    says("reviewChanges", { turnId: id, path: v.exactOptional(line) }),
     says("continue", { turnId: id }),
     says("editAndFork", { messageId: number, text }),
     says("draft", { conversationId: v.exactOptional(id), text }),
@@ -172,6 +175,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("context"), plan: w.plan, stats: v.exactOptional(w.stats), usage: w.usage, events: v.array(contextEvent) }),
     /** `turnId`: the turn that was asked about. Without a conversation: of the folder alone. */
     v.object({ type: v.literal("costs"), conversationId: v.exactOptional(v.string()), turnId: v.exactOptional(v.string()), costs: w.costs }),
+    /** The edits of files that were accepted in the open conversation, oldest first. */
+    v.object({ type: v.literal("fileChanges"), items: v.array(w.fileChange) }),
     /** The summaries in the context of a conversation, the one of the oldest messages first. */
     v.object({ type: v.literal("summaries"), conversationId: v.string(), items: v.array(w.summary) }),
     v.object({ type: v.literal("facts"), folders: v.array(v.object({ uri: v.string(), name: v.string(), facts: v.array(w.fact) })) }),

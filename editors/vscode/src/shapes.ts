@@ -361,4 +361,20 @@ export const sharedHeader = shape<p.SharedHeader>()(
     }),
 );
 
+export const fileChange = shape<p.FileChange>()(
+    v.object({
+        id: text,
+        turnId: text,
+        path: text,
+        uri: text,
+        kind: v.picklist(["created", "changed"]),
+        added: count,
+        removed: count,
+        state: v.picklist(["applied", "takenBack", "unknown"]),
+        canTakeBack: v.boolean(),
+        at: text,
+        reason: v.exactOptional(text),
+    }),
+);
+
 export { turnStatus };

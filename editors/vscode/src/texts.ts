@@ -416,6 +416,22 @@ export const SETUP = {
     showLog: "Show log",
 } as const;
 
+const nFiles = (n: number): string => `${n} ${n === 1 ? "file" : "files"}`;
+
+/** Edits of files that were accepted in a turn. */
+export const EDITS = {
+    name: "Files that this answer changed",
+    changed: (n: number) => `${nFiles(n)} changed`,
+    takenBack: (n: number) => `${nFiles(n)} changed, taken back`,
+    isTakenBack: "taken back",
+    review: "Review",
+    undo: "Undo",
+    undoAndRetry: "Undo and try again",
+    reviewFile: (path: string) => `Review the changes of ${path}`,
+    undoFile: (path: string) => `Undo the changes of ${path}`,
+    left: (files: readonly string[]) => (files.length === 1 ? `Left as it is: ${files[0] ?? ""}` : `${nFiles(files.length)} were left as they are. ${files.join(" · ")}`),
+} as const;
+
 /** Lines about calls of tools. */
 export const TOOLS = {
     reading: "Reading",

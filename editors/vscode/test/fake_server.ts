@@ -60,7 +60,7 @@ export function fakeDesk(): Desk & { readonly done: string[] } {
         return Promise.resolve();
     };
     return {
-        done, copy: note("copy"), insert: note("insert"), apply: note("apply"), openLink: note("open"),
+        done, compare: (files) => note("compare")(files.map((each) => `${each.path} ${each.before ?? "-"} > ${each.after} > ${each.now ?? "-"}`).join(", ")), copy: note("copy"), insert: note("insert"), apply: note("apply"), openLink: note("open"),
         openPlace: note("place"), openPath: note("path"), toTerminal: note("terminal"), addFact: () => note("fact")("about the selection"), folders: () => [{ uri: "file:///w", name: "w" }],
         confirm: () => Promise.resolve(true), input: () => Promise.resolve(undefined), pickModel: () => Promise.resolve(undefined), setUp: () => Promise.resolve(false), choosePython: note("python") as () => Promise<void>, selection: () => undefined,
         openSetting: note("setting"), lastConversation: undefined, newDraft: "", startServer: () => undefined, showLog: () => undefined,
@@ -73,6 +73,7 @@ export function stored(n: number): Record<string, Answer> {
     return {
         "conversation/list": () => ({ conversations: n === 0 ? [] : [conversation("c", n)] }),
         "recovery/list": () => ({ turns: [] }),
+        "turn/changes": () => ({ changes: [] }),
         "conversation/read": ({ start = 0, limit = 200 }: { start?: number; limit?: number }) => ({
             conversation: conversation("c", messages.length), messages: messages.slice(start, start + limit), ...(start + limit < messages.length ? { next: start + limit } : {}),
         }),

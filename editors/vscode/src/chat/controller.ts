@@ -12,6 +12,7 @@ import { ContextPage } from "./context_page";
 import { CostFigures } from "./costs";
 import { Deletion } from "./deletion";
 import { FactsPage } from "./facts_page";
+import { FileChanges } from "./file_changes";
 import { Layers } from "./layers";
 import { OpenConversation } from "./conversation";
 import { ModelChoice } from "./model_choice";
@@ -35,6 +36,7 @@ export class ChatController {
     private readonly layers: Layers;
     private readonly facts: FactsPage;
     private readonly deletion: Deletion;
+    private readonly fileChanges: FileChanges;
     private phase: Extract<FromHost, { type: "server" }> = { type: "server", phase: "starting", sentence: START.starting };
 
     constructor(
@@ -54,6 +56,7 @@ export class ChatController {
         this.models = new ModelChoice(server, desk, tell, (id) => this.open(id));
         this.facts = new FactsPage(server, desk, tell);
         this.deletion = new Deletion(server, tell);
+        this.fileChanges = new FileChanges(server, desk, tell);
         this.turns = new RunningTurns(server, tell, (conversationId, hasEnded) => this.turnChanged(conversationId, hasEnded));
     }
 
@@ -94,7 +97,12 @@ export class ChatController {
     }
 
     async conversationChanged(params: p.ConversationChangedParams): Promise<void> {
-        await this.guard(() => this.conversation.changed(params.conversationId, params.seq, this.turns));
+        await this.guard(async () => {
+            await this.conversation.changed(params.conversationId, params.seq, this.turns);
+            if (params.conversationId === this.conversation.id) {
+                await this.fileChanges.read(this.conversation.id);
+            }
+        });
     }
 
     hubChanged(status: p.HubStatus): void {
@@ -149,6 +157,7 @@ export class ChatController {
         this.desk.lastConversation = conversationId;
         await this.conversation.open(conversationId, this.turns, messageId);
         await this.layers.read(conversationId);
+        await this.fileChanges.read(conversationId);
         await this.sharing.opened(this.conversation.info);
     }
 
@@ -205,11 +214,14 @@ export class ChatController {
             case "retryNow":
                 return this.turns.retryNow();
             case "continue":
-                await this.turns.goOn(p.TurnContinueRequest, message.turnId, this.conversation.total);
+                await this.turns.goOn(p.TurnContinueRequest, { turnId: message.turnId }, this.conversation.total);
                 return;
             case "retry":
-                await this.turns.goOn(p.TurnRetryRequest, message.turnId, this.conversation.total);
+                await this.turns.goOn(p.TurnRetryRequest, { turnId: message.turnId, ...(message.takeBackChanges === true ? { takeBackChanges: true } : {}) }, this.conversation.total, (files) => this.fileChanges.report(files));
                 return;
+            case "undoChanges":
+            case "reviewChanges":
+                return this.fileChanges.handle(message, conversationId);
             case "editAndFork":
                 return this.editAndFork(message.messageId, message.text);
             case "draft":

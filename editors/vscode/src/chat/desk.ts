@@ -1,7 +1,18 @@
 /** What the panel wants of the editor around it. The extension has one made of VS Code; tests have another. */
 import type { Attachment, ModelInfo } from "../protocol.gen";
 
+/** A file before and after edits of it, and now; undefined where there is no such file. */
+export interface Compared {
+    readonly uri: string;
+    readonly path: string;
+    readonly before: string | undefined;
+    readonly after: string;
+    readonly now: string | undefined;
+}
+
 export interface Desk {
+    /** Shows what edits changed, and what was changed since. */
+    compare(files: readonly Compared[]): Promise<void>;
     copy(text: string): Promise<void>;
     insert(text: string): Promise<void>;
     /** Shows what would change in a file of the workspace; the user accepts or discards it there. `info`: of the block of code. */

@@ -38,8 +38,9 @@ export class RunningTurns {
         return this.follow(p.ChatRequest, { ...params, requestId: randomUUID() }, live);
     }
 
-    goOn(type: typeof p.TurnContinueRequest, turnId: string, nextMessage: number): Promise<boolean> {
-        return this.follow(type, { turnId }, { fromMessage: nextMessage, seq: -1, parts: [] });
+    /** `report`: told what became of the files whose edits were taken back before. */
+    goOn(type: typeof p.TurnContinueRequest, params: p.GoOnParams, nextMessage: number, report?: (files: p.UndoneFile[] | undefined) => void): Promise<boolean> {
+        return this.follow(type, params, { fromMessage: nextMessage, seq: -1, parts: [] }, report);
     }
 
     resolve(params: p.ResolveParams, nextMessage: number): Promise<boolean> {
@@ -65,7 +66,7 @@ export class RunningTurns {
         }
     }
 
-    private async follow<P extends Streamed>(type: RequestType<P, p.ChatResult, void>, params: P, live: Live): Promise<boolean> {
+    private async follow<P extends Streamed>(type: RequestType<P, p.ChatResult, void>, params: P, live: Live, report?: (files: p.UndoneFile[] | undefined) => void): Promise<boolean> {
         const run = ++this.run;
         const isShown = () => this.run === run;
         const token = randomUUID();
@@ -101,6 +102,7 @@ export class RunningTurns {
             const withTokens = { ...params, partialResultToken: token, ...(type.method === p.TurnAttachRequest.method ? {} : { workDoneToken: work }) };
             const result = await this.server.request(type, withTokens);
             batches.flush();
+            report?.(result.files);
             if (isShown()) {
                 this.live = undefined;
                 await this.changed(result.conversationId, true);

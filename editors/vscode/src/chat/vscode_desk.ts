@@ -5,7 +5,7 @@ import type { Attachment, ModelInfo } from "../protocol.gen";
 import { inFolders, isFile } from "../native/changes/target";
 import { DESK } from "../native/texts";
 import { followable } from "../view/links";
-import type { Desk } from "./desk";
+import type { Compared, Desk } from "./desk";
 
 const LAST = "lastConversation";
 const NEW_DRAFT = "newDraft";
@@ -14,7 +14,7 @@ export class VscodeDesk implements Desk {
     constructor(
         private readonly memory: vscode.Memento,
         private readonly log: vscode.LogOutputChannel,
-        private readonly around: Pick<Desk, "apply" | "startServer" | "choosePython" | "pickModel" | "setUp">,
+        private readonly around: Pick<Desk, "apply" | "compare" | "startServer" | "choosePython" | "pickModel" | "setUp">,
     ) {}
 
     get lastConversation(): string | undefined {
@@ -49,6 +49,10 @@ export class VscodeDesk implements Desk {
 
     apply(text: string, info: string): Promise<void> {
         return this.around.apply(text, info);
+    }
+
+    compare(files: readonly Compared[]): Promise<void> {
+        return this.around.compare(files);
     }
 
     async openLink(href: string): Promise<void> {

@@ -121,6 +121,8 @@ export const MCP = {
 
 /** Code of an answer that is put into a file. */
 export const CHANGES = {
+    edited: (path: string) => `${path}: before and after the edit`,
+    edits: (n: number) => (n === 1 ? "One file: the edit, and what was changed since" : `${n} files that an answer changed`),
     title: (name: string) => `${name}: as it is, and changed`,
     which: "Which file is this code for?",
     whichOf: (path: string) => `Which file is ${path}?`,

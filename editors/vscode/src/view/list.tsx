@@ -9,6 +9,7 @@ import { MessageRow, Skeleton } from "./message";
 import { SAID } from "../texts";
 import { useEnds } from "./post";
 import { isShownLive, wholeEnd, type State } from "./state";
+import { TurnChanges } from "./turn_changes";
 import { isInEarlierRow, isTurnEnd, secondsOf, stepsOf } from "./steps";
 
 const GUESS_PX = 96;
@@ -183,6 +184,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
         }
     }, [question, state.reply]);
 
+    const changesOf = (turnId: string) => state.fileChanges.filter((each) => each.turnId === turnId);
     const rows = [];
     for (let id = start; id < end; id++) {
         const layer = layerOf(state.memory, id);
@@ -203,6 +205,9 @@ export function MessageList({ state, children, after }: { readonly state: State;
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
                 {message === undefined ? <Skeleton id={id} /> : isLive || isInEarlierRow(state, message) ? null : (
                     <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} cost={message.turnId === undefined ? undefined : state.turnCosts.get(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
+                )}
+                {message !== undefined && !isLive && message.turnId !== undefined && message.role === "assistant" && isTurnEnd(state, message) && changesOf(message.turnId).length > 0 && (
+                    <TurnChanges turnId={message.turnId} changes={changesOf(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
                 )}
             </div>,
         );

@@ -9,6 +9,7 @@ import type {
     Costs,
     CostsResult,
     ConversationInfo,
+    FileChange,
     HubStatus,
     MemberInfo,
     MentionItem,
@@ -69,6 +70,8 @@ export interface State {
     readonly costs?: CostsResult | undefined;
     /** What turns of the open conversation cost, as far as it was asked. */
     readonly turnCosts: ReadonlyMap<string, Costs>;
+    /** The edits of files that were accepted in it. */
+    readonly fileChanges: readonly FileChange[];
     /** Summaries, facts, and a deletion that waits. */
     readonly memory: Memory;
     /** How the way to the hub is. */
@@ -101,6 +104,7 @@ export const INITIAL: State = {
     completion: { seq: 0, start: 0, items: [] },
     approvals: [],
     recovery: [],
+    fileChanges: [],
     memory: NO_MEMORY,
     turnCosts: new Map(),
     progress: "",
@@ -133,6 +137,7 @@ export function reduce(state: State, message: FromHost | Local): State {
                 conversation: message.conversation,
                 total: message.total,
                 messages: keyed(message.messages),
+                fileChanges: isSame ? state.fileChanges : [],
                 showMessage: message.showMessage,
                 live: undefined,
                 ended: lastTurn(message.messages),
@@ -194,6 +199,8 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, recovery: message.turns };
         case "context":
             return { ...state, context: message, usage: message.usage };
+        case "fileChanges":
+            return { ...state, fileChanges: message.items };
         case "progress":
             return { ...state, progress: message.text, announcement: message.text === "" ? state.announcement : message.text };
         case "reply":
