@@ -52,7 +52,7 @@ async def take_up(b: Bench, *paths: str) -> list[PreparedContext]:
     """The requests of a turn that looks at the files again."""
     first = len(b.provider.seen)
     b.provider.replies = [*(looking(f"{n}", path, again=True) for n, path in enumerate(paths)), says("Done.")]
-    assert await b.ask("Once more, please.") == "committed"
+    assert await b.ask("Once more, please.", f"request {first}") == "committed"
     return b.provider.seen[first:]
 
 
@@ -92,6 +92,18 @@ async def test_a_note_is_the_same_after_a_restart_and_goes_with_the_next_compact
         await engine.adoption.adopt(context, kept, CutCause.USER)
     engine.forget(b.conversation_id)
     assert not any(isinstance(piece, MessagePiece) and piece.note for piece in (await state_of(b)).pieces)
+
+
+async def test_a_restart_before_a_turn_changes_none_of_its_notes(bench: Opener) -> None:
+    told: list[list[str]] = []
+    for is_restarted in (False, True):
+        b = await after_much_work(bench)
+        await take_up(b, "src/part_1.py", "src/part_2.py", "src/part_3.py")
+        if is_restarted:
+            b.session.contexts.forget(b.conversation_id)
+        told.append([note for context in await take_up(b, "src/part_4.py") for note in notes(context)])
+    assert told[0]
+    assert told[0] == told[1]
 
 
 async def test_notes_add_up_keep_to_their_share_and_make_no_compaction_due(bench: Opener) -> None:

@@ -15,7 +15,7 @@ from palimpsest.domain.context.recalled import HEAD
 from palimpsest.domain.context.request_layout import Frame, FrameTokens, lay_out
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD
 from palimpsest.domain.errors import RecentMessagesTooLarge
-from palimpsest.domain.messages import Role, TurnId
+from palimpsest.domain.messages import MessageId, Role, TurnId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
@@ -283,11 +283,10 @@ class Requests:
             return
         if newest.message.content.role is Role.ASSISTANT:  # it is to be continued
             return
-        since, state.noted_until = state.noted_until, state.n_messages
         most = min(limit_tokens, self.contexts.due_tokens(state))
         given = sum(piece.note_tokens for piece in state.pieces if isinstance(piece, MessagePiece))
         room = min(state.cut.estimator.raw_within(most) - state.raw_tokens, int(NOTES_SHARE * state.budget_raw) - given)
-        chosen = await self.contexts.notebooks.note(state, since, room - MESSAGE_OVERHEAD)
+        chosen = await self.contexts.notebooks.note(state, _newest_answer(state), room - MESSAGE_OVERHEAD)
         state.noted = (newest.message.id, chosen.report.with_nothing(LeftOutBecause.NO_ROOM))
         if not (text := chosen.text) or (with_note := state.with_note(text)).estimate.upper > most:
             return
@@ -311,6 +310,19 @@ class Requests:
                     state.last_injection = last_injection
 
         await self.contexts.store.commit(write, follow)
+
+
+def _newest_answer(state: ContextState) -> MessageId:
+    """Where the newest messages begin that no request held before: at the assistant's newest one, or where none is
+    sent, at the first that is. It follows from what is stored, so a restart changes no note."""
+    since = MessageId(state.n_messages)
+    for piece in reversed(state.pieces):
+        if not isinstance(piece, MessagePiece):
+            break
+        since = piece.message.id
+        if piece.message.content.role is Role.ASSISTANT:
+            break
+    return since
 
 
 def _lay_out(state: ContextState, limit_tokens: int, tool_choice: ToolChoice) -> PreparedContext:

@@ -82,8 +82,6 @@ class ContextState:
     """The newest of what was rolled back or purged, as the state knows it."""
     last_injection: int = 0
     """The newest of what was added behind a message, as the state knows it."""
-    noted_until: int = 0
-    """The messages below this id were looked at for notes."""
     recalled: tuple[MessageId, RecallReport] | None = None
     """How what the newest turn is told was chosen, and the message it was chosen for; None when this process did not
     choose."""

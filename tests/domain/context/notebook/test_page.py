@@ -354,6 +354,23 @@ def test_a_request_that_the_messages_do_not_answer_is_open() -> None:
     assert "## Open" not in page_of([asked, *edits(0, 2), said("The tests of the pump pass.")])
 
 
+def test_what_was_settled_behind_the_page_is_not_open() -> None:
+    asked = user_message("Mend the tests of the pump.")
+    failed = called("run", "FAILED tests/a.py::test_a - KeyError", "0", command="pytest tests/a.py")
+    passed = called("run", "3 passed in all", "1", command="pytest tests/a.py")
+    answer, next_request = said("The tests of the pump pass."), user_message("And now those of the valve.")
+
+    def first_three(*behind: Content) -> str:
+        history = as_lives([asked, *failed, *behind])
+        return page(notebook_of(history), 0, 3, 400, {}, ())
+
+    assert "## Open" not in first_three(*passed, answer)
+    assert below(first_three(answer), OPEN) == [
+        "- [1] failed, and was not done again with success: run: pytest tests/a.py"
+    ]
+    assert "- [0] is not answered yet" in first_three(next_request, answer)
+
+
 @pytest.mark.parametrize(
     "nothing",
     [

@@ -153,8 +153,9 @@ def _told_in_order(said: Sequence[Sentence], places: Collection[int]) -> str:
 
 
 def _unresolved(book: Notebook, ids: Sequence[MessageId]) -> Entry | None:
-    """The newest result of an attempt that failed and was not made again with success."""
-    done: set[str] = set()
+    """The newest result of an attempt that failed and was not made again with success, there or later."""
+    later = [book.entries[id] for id in book.within(ids[-1] + 1, book.n_read)] if ids else []
+    done = {each for entry in later if not entry.has_failed for each in entry.tried}
     for id in reversed(ids):
         entry = book.entries[id]
         if entry.has_failed and not all(each in done or each.split(" ")[0] in done for each in entry.tried):
@@ -165,15 +166,22 @@ def _unresolved(book: Notebook, ids: Sequence[MessageId]) -> Entry | None:
 
 
 def _open(book: Notebook, ids: Sequence[MessageId], unresolved: Entry | None) -> list[str]:
-    """What is left to do: the newest request, where the messages do not end with an answer, and what failed last."""
+    """What is left to do: the newest request, where its turn did not end with an answer, and what failed last."""
     lines: list[str] = []
     asked = next((id for id in reversed(ids) if book.entries[id].said), None)
-    if asked is not None and not _is_answer(book, ids[-1], ids[-1] + 1):
+    if asked is not None and not _is_answered(book, ids[-1]):
         lines.append(f"- [{asked}] is not answered yet")
     call = book.entries.get(unresolved.answers) if unresolved is not None and unresolved.answers is not None else None
     if call is not None:
         lines.append(f"- [{call.id}] failed, and was not done again with success: {squeeze(call.head, _ATTEMPT_CHARS)}")
     return lines
+
+
+def _is_answered(book: Notebook, last: MessageId) -> bool:
+    """Whether the turn of that message ended with an answer, which may stand behind the page."""
+    while (behind := book.entries.get(MessageId(last + 1))) is not None and behind.role is not Role.USER:
+        last = behind.id
+    return _is_answer(book, last, last + 1)
 
 
 def _named(book: Notebook, ids: Sequence[MessageId], told: dict[str, float], room: float) -> list[str]:
