@@ -86,6 +86,7 @@ class SettingsReader:
     variant: int
     """Where the editor has said none."""
     hub: HubSettings
+    user_file: Path = Path("/nowhere/config.toml")
 
     def read(self, root: Path, word: EditorsWord) -> FolderSettings:
         settings, learns = settings_of(int(word.settings.get("variant", self.variant))), word.settings.get("librarian")
