@@ -1,16 +1,20 @@
-"""Emacs with eglot, which knows nothing but LSP, chats in a chat document: what `emacs/chat.el` promises."""
+"""Emacs with eglot, which knows nothing but LSP, chats in a chat document: what the files in `emacs` promise."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.clients.fake_provider import FakeProvider, Reply
 from tests.lsp.real_server import STALL, home, on_fake
+from tests.slash import ANSWERED, EXAMPLES, typed
 
 ROOT = Path(__file__).parents[2]
 CHECKS = Path(__file__).parent / "emacs"
@@ -19,15 +23,30 @@ EMACS = shutil.which("emacs") or ""
 pytestmark = [
     pytest.mark.skipif(not EMACS, reason="no emacs is installed (Debian: emacs-nox)"),
     pytest.mark.skipif(not list(EGLOT.glob("eglot-*")), reason="no eglot is installed (Debian: elpa-eglot)"),
-    pytest.mark.timeout(200),
+    pytest.mark.timeout(240),
 ]
 
 
 async def test_eglot_sends_streams_and_stops(tmp_path: Path, fake: FakeProvider) -> None:
+    fake.script += [Reply(text="It grows 🎉 here."), STALL]
+    await holds(tmp_path, fake, "chat.el", {"notes.txt": "Notes.\n"})
+
+
+async def test_eglot_begins_chats_by_code_actions_and_every_slash_command_answers(
+    tmp_path: Path, fake: FakeProvider
+) -> None:
+    fake.script += [Reply(text=ANSWERED), Reply(text="Still blue.")]
+    code = "import os\n\n\ndef start():\n    pump = 18  # the gate\n    return pump\n"
+    examples = [{"typed": typed(name), "expected": said} for name, (_, said) in EXAMPLES.items()]
+    await holds(tmp_path, fake, "code.el", {"pump.py": code, "slash.json": json.dumps(examples)})
+
+
+async def holds(tmp_path: Path, fake: FakeProvider, checks: str, files: Mapping[str, str]) -> None:
+    """Runs the checks in a folder with these files."""
     folder = tmp_path / "a folder é"
     folder.mkdir()
-    (folder / "notes.txt").write_text("Notes.\n")
-    fake.script += [Reply(text="It grows 🎉 here."), STALL]
+    for name, text in files.items():
+        (folder / name).write_text(text)
     variables = {
         **os.environ,
         **home(tmp_path, **on_fake(fake.url)),
@@ -36,19 +55,24 @@ async def test_eglot_sends_streams_and_stops(tmp_path: Path, fake: FakeProvider)
         "LANG": "C.UTF-8",
         "LC_ALL": "C.UTF-8",
     }
-    process = await asyncio.create_subprocess_exec(
-        *(EMACS, "-Q", "--batch", "-l", str(CHECKS / "chat.el")),
-        cwd=folder,
-        env=variables,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    said = tmp_path / "said"
+    with said.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *(EMACS, "-Q", "--batch", "-l", str(CHECKS / checks)),
+            cwd=folder,
+            env=variables,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=out,
+        )
     try:
-        _, said = await asyncio.wait_for(process.communicate(), 150)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(180):
+                await process.wait()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    assert process.returncode == 0, said.decode("utf-8", "replace")
-    assert b"rules hold" in said
+    text = said.read_text(errors="replace")
+    assert process.returncode == 0, text
+    assert "rules hold" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
@@ -11,11 +12,19 @@ from pathlib import Path
 import pytest
 from tests.editors.neovim import LUA, ROOT, HeldModels, environment, find_neovim, find_old_neovim, running
 from tests.editors.screen import Screen
+from tests.slash import EXAMPLES, typed
+
+from palimpsest.domain.command_names import CommandName
 
 _NEOVIM, _WHY_NOT = find_neovim()
 pytestmark = [pytest.mark.skipif(_NEOVIM is None, reason=_WHY_NOT), pytest.mark.timeout(300)]
 NEOVIM = _NEOVIM or ""
 PLUGIN = ROOT / "editors/nvim"
+IN_NEOVIM = {
+    CommandName.SEARCH: "message 0, user",
+    CommandName.RETRY: "Still at 18.",
+}
+"""What the panel shows where the example's answer is another one, or is said elsewhere."""
 
 
 @pytest.fixture
@@ -60,6 +69,18 @@ async def test_accepted_edits_are_taken_back(tmp_path: Path, folder: Path, model
 
 async def test_a_fact_is_shown_where_it_stands_and_can_be_settled_there(tmp_path: Path, folder: Path) -> None:
     async with running(NEOVIM, "facts", tmp_path, folder, None) as session:
+        assert "rules hold" in await session.passes()
+
+
+async def test_chats_begin_with_code_actions_and_every_slash_command_answers(
+    tmp_path: Path, folder: Path, models: HeldModels
+) -> None:
+    commands = tmp_path / "config/palimpsest/commands"
+    commands.mkdir(parents=True)
+    (commands / "re-view.md").write_text("Review $ARGUMENTS twice.")
+    examples = [{"typed": typed(name), "expected": IN_NEOVIM.get(name, said)} for name, (_, said) in EXAMPLES.items()]
+    (folder / "slash.json").write_text(json.dumps(examples))
+    async with running(NEOVIM, "code", tmp_path, folder, models) as session:
         assert "rules hold" in await session.passes()
 
 

@@ -126,6 +126,12 @@ class ChatEditor:
         params = {"command": f"palimpsest.chat.{name}", "arguments": arguments}
         return await self.client.request("workspace/executeCommand", params)
 
+    async def command_named(self, command: str, **more: Any) -> Message:
+        """Any command, about this document."""
+        return await self.client.request(
+            "workspace/executeCommand", {"command": command, "arguments": [{"uri": self.uri} | more]}
+        )
+
     async def ask(self, feature: str, **more: Any) -> Any:
         return await self.client.result(f"textDocument/{feature}", {"textDocument": {"uri": self.uri}} | more)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.fake_provider import FakeProvider
+from tests.clients.fake_provider import FakeProvider, Reply
 from tests.lsp.chat_editor import ChatEditor, capabilities
 from tests.lsp.in_process import connected_here
 from tests.lsp.rawlsp import Message, RawClient
@@ -129,8 +129,8 @@ async def test_nothing_is_offered_where_nothing_may_be_read(tmp_path: Path, fold
             arguments = [{"uri": path.as_uri(), "range": {"start": 0, "end": 0}}]
             refused = await client.request(EXECUTE, {"command": "palimpsest.code.explain", "arguments": arguments})
             assert refused["error"]["code"] == -32602
-        wrongs: list[list[dict[str, object]]] = [[], [{}], [{"uri": 3}]]
-        for wrong in (*wrongs, [{"uri": (folder / "src/pump.py").as_uri(), "range": 3}]):
+        wrongs: list[list[Any]] = [[], [{}], [{"uri": 3}], [{"uri": (folder / "src/pump.py").as_uri(), "range": 3}]]
+        for wrong in wrongs:
             refused = await client.request(EXECUTE, {"command": "palimpsest.code.explain", "arguments": wrong})
             assert "takes one argument" in refused["error"]["message"]
 
@@ -140,6 +140,7 @@ async def test_without_a_panel_the_draft_goes_to_a_chat_document(
     tmp_path: Path, folder: Path, fake: FakeProvider, encoding: Any
 ) -> None:
     pump = folder / "src/pump.py"
+    fake.script.append(Reply(text="It starts."))
     async with editor_on(tmp_path, folder, capabilities(encoding), **on_fake(fake.url)) as client:
         found = await actions(client, pump, place(3, 0, 6, 0))
         opened = await carry_out(client, found["Explain"])
@@ -153,7 +154,7 @@ async def test_without_a_panel_the_draft_goes_to_a_chat_document(
         assert again["uri"] == opened["uri"]
         await chat.until("Explain @src/pump.py:4-6.\n\nWrite tests for @src/pump.py:4-6.")
         assert "error" not in await chat.command("send")
-        await chat.until("## · Assistant")
+        await chat.until("It starts.")
         await chat.settled()
         (request, *_) = fake.requests
         assert "def start():" in repr(request.body)

@@ -75,6 +75,11 @@ export function activate(context: vscode.ExtensionContext): void {
                 await panel.reveal();
                 await controller.openDraft(conversationId);
             }
+            const draft = name.startsWith("palimpsest.code.") ? draftOf(answer) : undefined;
+            if (draft !== undefined) {
+                await panel.reveal();
+                controller.addDraft(draft);
+            }
         },
     );
     const keys = new Keys(context.secrets, life);
@@ -208,6 +213,12 @@ async function tellMovedApart(params: p.MovedApartParams, inPanel: (message: Fro
     if ((await vscode.window.showInformationMessage(describeMovedApart(params), TOASTS.open)) === TOASTS.open) {
         await inPanel({ type: "open", conversationId: params.forkId })();
     }
+}
+
+/** Of the answer `{draft, folderUri}` of a command. */
+function draftOf(answer: unknown): string | undefined {
+    const draft: unknown = typeof answer === "object" && answer !== null && "draft" in answer ? answer.draft : undefined;
+    return typeof draft === "string" ? draft : undefined;
 }
 
 /** Of the answer `{conversationId, draft}` of a command. */

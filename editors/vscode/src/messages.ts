@@ -189,6 +189,7 @@ export const fromHost = v.variant("type", [
     /** `about`: what it offers something for. It stays until something is chosen; others go with the next thing that is done. */
     v.object({ type: v.literal("notice"), level: v.picklist(["info", "warning", "error"]), text: v.string(), about: v.exactOptional(v.picklist(["budget"])) }),
     v.object({ type: v.literal("setDraft"), text: v.string() }),
+    v.object({ type: v.literal("addDraft"), text: v.string() }),
     v.object({ type: v.literal("show"), page: v.picklist(["chat", "conversations", "context", "facts", "shared"]) }),
     v.object({ type: v.literal("focus") }),
 ]);

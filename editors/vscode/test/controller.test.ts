@@ -175,6 +175,13 @@ test("where nothing was said yet a change of summaries asks nothing, and says wh
     expect(of("notice").at(-1)?.text).toBe("There is nothing here yet. Ask something first.");
 });
 
+test("a draft about code comes behind what is typed, with the focus on it", async () => {
+    const { controller, server, told } = await panel(stored(0));
+    controller.addDraft("Explain @a.py:1-2.");
+    expect(told.slice(-2)).toEqual([{ type: "addDraft", text: "Explain @a.py:1-2." }, { type: "focus" }]);
+    expect(server.asked.some((each) => each.method === "chat")).toBe(false);
+});
+
 test("a draft that somebody else has written is opened with the focus on it, and nothing is sent", async () => {
     const answers = stored(0);
     const { controller, of, server, told } = await panel(answers);

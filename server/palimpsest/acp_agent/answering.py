@@ -15,7 +15,7 @@ from palimpsest.domain.command_names import TYPED, CommandName
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.turns.states import TurnState
 from palimpsest.machine import machine
-from palimpsest.services.chat.attachments import Said, take_snapshots, user_content
+from palimpsest.services.chat.attachments import Said, take_snapshots, user_content, window_of
 from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Scope
@@ -61,7 +61,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
         await sessions.tell_state(opened)
         await opened.outbox.flush()
         return StopReason.END
-    said, request_id = await _said(session, asked), machine.new_id()
+    said, request_id = await _said(session, opened, asked), machine.new_id()
     if opened.blank is not None and await session.conversations.holds(opened.id):
         opened.blank = None  # the first message was stored, and then cancelled
     if opened.blank is None:
@@ -129,10 +129,13 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
     return (await run_command(Scope(session, None), text)).text
 
 
-async def _said(session: FolderSession, asked: Prompt) -> Said:
+async def _said(session: FolderSession, opened: OpenConversation, asked: Prompt) -> Said:
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
     files = await take_snapshots(texts, asked.attachments)
-    return user_content(asked.text, files + await mentioned(Mentioning(session.folder, texts, asked.text, files)))
+    window = await window_of(session.contexts, None if opened.blank else opened.id)
+    return user_content(
+        asked.text, files + await mentioned(Mentioning(session.folder, texts, asked.text, files, window))
+    )
 
 
 def _is_command(asked: Prompt) -> bool:

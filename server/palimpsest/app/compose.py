@@ -124,7 +124,12 @@ class Composer:
         if store.refusal is None:
             await store.run(turns.recover, store.writer(utc_now()))
         folder = OpenFolder(
-            root, store, FolderTrust(found.is_trusted), self.open_events, commands_folder(self.reader.user_file)
+            root,
+            store,
+            FolderTrust(found.is_trusted),
+            self.open_events,
+            commands_folder(self.reader.user_file),
+            self.environ,
         )
         await folder.changes.load()  # before facts are checked
         session = await self._session(found, folder)

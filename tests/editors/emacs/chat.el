@@ -1,33 +1,5 @@
 ;;; chat.el --- checks: eglot chats in a chat document -*- lexical-binding: t -*-
-;; emacs -Q --batch -l chat.el, in the folder to chat about; CHECK_PYTHON is the server's Python.
-(require 'package)
-(setq package-user-dir (make-temp-file "elpa" t))
-(add-to-list 'package-directory-list "/usr/share/emacs/site-lisp/elpa") ; -Q skips Debian's own start-up file
-(package-initialize)
-(require 'eglot)
-(setq eglot-sync-connect 60 eglot-autoshutdown t make-backup-files nil auto-save-default nil
-      create-lockfiles nil eglot-confirm-server-initiated-edits nil)
-(define-derived-mode chat-mode text-mode "Chat")
-(add-to-list 'auto-mode-alist '("\\.\\(chat\\.md\\|txt\\)\\'" . chat-mode))
-(add-to-list 'eglot-server-programs
-             `(chat-mode . (,(getenv "CHECK_PYTHON") "-P" "-m" "palimpsest" "serve" "--stdio")))
-(defvar check-failed nil)
-(defun check (rule holds)
-  (unless holds (setq check-failed t))
-  (message "%s - %s" (if holds "holds " "BROKEN") rule))
-(defun check-until (test)
-  (let ((end (+ (float-time) 30)) found)
-    (while (and (not (setq found (funcall test))) (< (float-time) end))
-      (accept-process-output nil 0.05)
-      (eglot--signal-textDocument/didChange)) ; in batch mode no idle timer runs
-    found))
-(defun check-text () (buffer-substring-no-properties (point-min) (point-max)))
-(defun check-has (text) (string-match-p (regexp-quote text) (check-text)))
-(defun check-below ()
-  (string-trim (cadr (split-string (check-text) "write your next message below this line, then send it. -->"))))
-(defun check-command (name)
-  (eglot--signal-textDocument/didChange)
-  (eglot-execute-command (eglot-current-server) name (vector (list :uri (eglot--path-to-uri buffer-file-name)))))
+(load (expand-file-name "harness" (file-name-directory load-file-name)))
 
 (find-file (expand-file-name "notes.txt"))
 (call-interactively #'eglot)
@@ -52,6 +24,4 @@
   (check "a stopped answer keeps what came"
          (check-until (lambda () (check-has "### 3 · cancelled: this is all that came"))))
   (check "the input is empty" (equal (check-below) "")))
-(when check-failed (message "%s" (check-text)))
-(message (if check-failed "rules are broken" "rules hold"))
-(kill-emacs (if check-failed 1 0))
+(check-end)

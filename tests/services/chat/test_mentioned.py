@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from tests.services.scripted import Bench, Opener
+from tests.services.scripted_editor import ScriptedEditor
 
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
 from palimpsest.services.chat.mentioned import MAX_MENTIONS, Mentioning, mention_of, mentioned
+from palimpsest.services.chat.mentions import Mentions
+from palimpsest.services.tools.from_editor import to_editor_tool
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
 
@@ -74,6 +79,103 @@ async def test_only_the_first_mentions_count(bench: Opener) -> None:
     for n in range(MAX_MENTIONS + 3):
         (b.session.folder.root / f"f{n}").write_text("x")
     assert len(await taken(b, " ".join(f"@f{n}" for n in range(MAX_MENTIONS + 3)))) == MAX_MENTIONS
+
+
+# Folders
+
+
+async def test_a_folder_is_listed_with_its_small_files_and_what_is_left_out_is_told(bench: Opener) -> None:
+    b = await of_folder(bench)
+    root = b.session.folder.root
+    (root / "src/large.txt").write_text("x" * 20_000)
+    (root / "src/picture.bin").write_bytes(b"\0" * 10)
+    (root / "src/.env").write_text("KEY=zqxsecret")
+    (found,) = await taken(b, "See @src/")
+    assert found.label == "src/"
+    assert [part.label for part in found.parts] == ["src/", "src/app.py"]
+    listing = found.parts[0].text
+    assert "src/large.txt (20,000 bytes)" in listing
+    assert "1 file too large for this message" in listing
+    assert "1 file not readable as text" in listing
+    assert "secret" not in repr(found)
+    assert await taken(b, "@nowhere/ @../ @src/app.py/ @.git/") == []
+
+
+async def test_a_folder_takes_a_small_part_of_a_small_window(bench: Opener) -> None:
+    b = await of_folder(bench)
+    for n in range(9):
+        (b.session.folder.root / f"src/f{n}.txt").write_text("x" * 1_000)
+    texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
+    (found,) = await mentioned(Mentioning(b.session.folder, texts, "@src/", (), 16_384))
+    assert sum(len(part.text) for part in found.parts[1:]) <= 3 * 16_384 // 16
+    assert len(found.parts) > 2
+    assert "too large for this message" in found.parts[0].text
+
+
+# Symbols and problems
+
+
+class Editor(ScriptedEditor):
+    """An editor whose language tools answer."""
+
+    said: Mapping[str, str]
+
+    async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+        return ToolOutput(self.said[name])
+
+
+def attach(b: Bench, **said: str) -> None:
+    editor = Editor()
+    editor.said = said
+    tools = [to_editor_tool(name, "It tells.", {}, is_read_only=True) for name in said]
+    b.session.folder.editors.attach(editor, tools)
+
+
+async def test_a_symbol_is_found_by_the_form_of_its_definition(bench: Opener) -> None:
+    b = await of_folder(bench)
+    code = "class Pump:\n    def start(self):\n        return 1\n\n\ndef start():\n    return 2\n"
+    (b.session.folder.root / "src/pump.py").write_text(code)
+    (found,) = await taken(b, "@symbol:Pump.start")
+    assert [(part.label, part.text) for part in found.parts] == [
+        ("src/pump.py:2-3", "    def start(self):\n        return 1\n")
+    ]
+    (missing,) = await taken(b, "@symbol:nowhere")
+    assert missing.problem == "Nothing in this folder defines 'nowhere'."
+
+
+async def test_the_editors_own_symbols_come_first(bench: Opener) -> None:
+    b = await of_folder(bench)
+    (b.session.folder.root / "src/pump.py").write_text("def other():\n    pass\n\n\ndef start():\n    return 2\n")
+    (b.session.folder.root / "else.py").write_text("def start():\n    return 3\n")
+    attach(b, symbols="src/pump.py:5:5: function start\n../out.py:1:1: function start\nelse.py:1:5: function starter")
+    (found,) = await taken(b, "@symbol:start")
+    assert [(part.label, part.text) for part in found.parts] == [("src/pump.py:5-6", "def start():\n    return 2\n")]
+
+
+async def test_problems_are_the_editors(bench: Opener) -> None:
+    b = await of_folder(bench)
+    (found,) = await taken(b, "@problems")
+    assert found.problem is not None
+    assert "not available here" in found.problem
+    attach(b, problems="src/app.py:1:1: error: odd")
+    (found,) = await taken(b, "Fix @problems.")
+    assert (found.label, found.parts[0].text) == ("problems", "src/app.py:1:1: error: odd")
+
+
+async def offered(b: Bench, typed: str) -> list[str]:
+    found = await Mentions(WorkspaceFiles(b.session.folder.root)).complete(typed, len(typed), b.session.folder)
+    return [each.insert_text for each in found.items]
+
+
+async def test_mentions_of_a_kind_are_completed(bench: Opener) -> None:
+    b = await of_folder(bench)
+    assert await offered(b, "see @gi") == ["@git:diff", "@git:staged", "@git:"]
+    assert await offered(b, "@git:s") == ["@git:staged"]
+    assert await offered(b, "@prob") == []
+    assert await offered(b, "@symbol:st") == []
+    attach(b, problems="", symbols="src/app.py:1:1: function start")
+    assert await offered(b, "@prob") == ["@problems"]
+    assert await offered(b, "@symbol:st") == ["@symbol:start"]
 
 
 @pytest.mark.parametrize(

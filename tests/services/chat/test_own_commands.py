@@ -49,7 +49,7 @@ async def test_a_command_becomes_the_draft_with_its_arguments(bench: Opener) -> 
     page = await b.session.conversations.read(b.conversation_id, 0, 1)
     assert page.record.draft == reply.draft
     assert "> Review src/my app.py" in reply.text
-    assert await offered(b, "/rev") == [("/review FILE", "/review ", "Look for mistakes")]
+    assert await offered(b, "/review") == [("/review FILE", "/review ", "Look for mistakes")]
 
 
 @pytest.mark.parametrize(

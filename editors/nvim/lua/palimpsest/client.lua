@@ -62,10 +62,10 @@ function M.lsp_config()
     capabilities = {
       -- Neovim applies these and does not say so; without them the server proposes no edit.
       workspace = { workspaceEdit = { documentChanges = true } },
-      experimental = { palimpsest = { notifications = true } },
+      experimental = { palimpsest = { notifications = true, drafts = true } },
     },
     handlers = require("palimpsest.handlers"),
-    commands = require("palimpsest.facts").commands,
+    commands = vim.tbl_extend("error", require("palimpsest.facts").commands, require("palimpsest.code").commands),
     on_init = function(client)
       M._on_init(client)
     end,

@@ -170,6 +170,12 @@ export class ChatController {
         });
     }
 
+    /** Puts a text behind what is typed, to be read over and sent. */
+    addDraft(text: string): void {
+        this.tell({ type: "addDraft", text });
+        this.tell({ type: "focus" });
+    }
+
     private async act(message: FromView): Promise<void> {
         const conversationId = this.conversation.id;
         switch (message.type) {

@@ -254,7 +254,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 /** Asks for the notifications of our protocol: a server sends them to nobody who does not. That no model is set up stands in the panel. */
 const announces: StaticFeature = {
     fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { palimpsest: { notifications: true, setUp: true } };
+        capabilities.experimental = { palimpsest: { notifications: true, setUp: true, drafts: true } };
     },
     initialize: () => undefined,
     getState: () => ({ kind: "static" }),

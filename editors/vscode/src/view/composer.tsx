@@ -61,7 +61,11 @@ function ComposerForm({ state, typed }: Props) {
             // What was typed before anything was open stays, behind the draft that was kept.
             const isFirst = typed.n === 0 && typed.text !== "";
             typed.n = state.draft.n;
-            if (isFirst) {
+            if (state.draft.isBehind) {
+                const both = [typed.text.trimEnd(), state.draft.text].filter((each) => each !== "").join("\n\n");
+                setText(both);
+                keep(both);
+            } else if (isFirst) {
                 const both = [state.draft.text, typed.text].filter((each) => each !== "").join("\n");
                 setText(both);
                 keep(both);

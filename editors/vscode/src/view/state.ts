@@ -88,7 +88,7 @@ export interface State {
     /** Said to screen readers. */
     readonly announcement: string;
     /** Grows each time the host puts a text into the composer. */
-    readonly draft: { readonly n: number; readonly text: string };
+    readonly draft: { readonly n: number; readonly text: string; readonly isBehind?: true };
     /** Grows each time the composer is to be focused. */
     readonly focus: number;
 }
@@ -209,6 +209,8 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, notice: message, announcement: message.text };
         case "setDraft":
             return { ...state, draft: { n: state.draft.n + 1, text: message.text } };
+        case "addDraft":
+            return { ...state, page: "chat", draft: { n: state.draft.n + 1, text: message.text, isBehind: true } };
         case "show":
             return { ...state, page: message.page };
         case "focus":

@@ -121,6 +121,9 @@ HANDLERS: Final[dict[str, str]] = {
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: "facts.actions:facts_document",
     # Commands of `workspace/executeCommand`. A purge by slash command is missing: `palimpsest.conversation.purge` asks
     # first.
+    "palimpsest.adoption.list": "request_commands:list_left",
+    "palimpsest.adoption.resolve": "request_commands:resolve_left",
+    "palimpsest.approval.list": "request_commands:list_approvals",
     "palimpsest.approval.revoke": "confirmed_commands:revoke_approval",
     "palimpsest.chat.expand": "chat_documents.commands:expand",
     "palimpsest.chat.fork": "chat_documents.commands:fork",
@@ -132,7 +135,12 @@ HANDLERS: Final[dict[str, str]] = {
     "palimpsest.code.explain": "code:explain",
     "palimpsest.code.fix": "code:fix",
     "palimpsest.code.tests": "code:tests",
+    "palimpsest.command.run": "commands:run_text",
+    "palimpsest.conversation.archive": "request_commands:archive",
+    "palimpsest.conversation.import": "request_commands:import_",
+    "palimpsest.conversation.list": "request_commands:list_conversations",
     "palimpsest.conversation.purge": "confirmed_commands:purge",
+    "palimpsest.credentials.list": "request_commands:list_services",
     "palimpsest.credentials.set": "confirmed_commands:set_credentials",
     "palimpsest.fact.ask": "facts.actions:ask",
     "palimpsest.fact.forget": "facts.actions:forget",

@@ -22,6 +22,7 @@ from palimpsest.services.chat.attachments import (
     estimate_tokens,
     take_snapshots,
     user_content,
+    window_of,
 )
 from palimpsest.services.chat.mentioned import Mentioning, mentioned
 from palimpsest.services.folder.session import FolderSession
@@ -64,10 +65,18 @@ async def snapshots_of(
     return await take_snapshots(texts_of(ls, session), [_to_attachment(ls, session, each) for each in wanted])
 
 
-async def content_of(ls: PalimpsestServer, session: FolderSession, text: str, wanted: Sequence[Attachment]) -> Said:
-    """The user's message with its attachments and what it mentions. Raises InvalidRequest."""
+async def content_of(
+    ls: PalimpsestServer,
+    session: FolderSession,
+    conversation_id: ConversationId | None,
+    text: str,
+    wanted: Sequence[Attachment] = (),
+) -> Said:
+    """The user's message with its attachments and what it mentions. Raises InvalidRequest. `conversation_id`: where it
+    is said; None for a new conversation."""
     attached = await snapshots_of(ls, session, wanted) if wanted else []
-    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached))
+    window = await window_of(session.contexts, conversation_id)
+    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached, window))
     return user_content(text, attached)
 
 

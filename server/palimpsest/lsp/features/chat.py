@@ -105,7 +105,11 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     known = await session.conversations.conversation_of_request(params.request_id)
     if known is not None:
         return session, conversation_id or known, user_content(params.text, ())
-    return session, conversation_id, await content_of(ls, session, params.text, params.attachments or ())
+    return (
+        session,
+        conversation_id,
+        await content_of(ls, session, conversation_id, params.text, params.attachments or ()),
+    )
 
 
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:

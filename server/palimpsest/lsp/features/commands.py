@@ -51,18 +51,19 @@ async def run(ls: PalimpsestServer, params: RunCommandParams) -> RunCommandResul
     return RunCommandResult(reply.text, reply.conversation_id, reply.turn_id, reply.draft or None)
 
 
-def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
-    """A slash command for editors that chat in a document, or by a key or a menu."""
+def _executed(what: str, to_text: Callable[[str], str]) -> Callable[..., Awaitable[Any]]:
+    """A slash command for editors that chat in a document, or by a key or a menu. `what`: the field of the argument of
+    which `to_text` makes the command as it is typed."""
 
     @answers
     async def execute(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
-        texts = {key: given[key] for key in ("argument", "conversationId", "uri", "folderUri") if given.get(key)}
+        texts = {key: given[key] for key in (what, "conversationId", "uri", "folderUri") if given.get(key)}
         if len(arguments) > 1 or not all(isinstance(each, str) for each in texts.values()):
             raise InvalidRequest(
-                "The command takes one argument: {argument, conversationId, uri, folderUri}, all texts."
+                f"The command takes one argument: {{{what}, conversationId, uri, folderUri}}, all texts."
             )
-        text = f"/{name} {texts.get('argument', '')}".rstrip()
+        text = to_text(texts.get(what, ""))
         if "uri" in texts:
             await ls.folders()
             return await (await ls.part(OpenChats).get(texts["uri"])).run(text)
@@ -70,13 +71,20 @@ def _executed(name: CommandName) -> Callable[..., Awaitable[Any]]:
         done = await run(ls, params)
         if not ls.hears_changes:  # an editor without our notifications shows no answer of a command
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, done.text))
-        return {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
+        answer = {"text": done.text, "conversationId": done.conversation_id, "turnId": done.turn_id}
+        return answer | ({} if done.draft is None else {"draft": done.draft})
 
     return execute
 
 
-slash: Final = SimpleNamespace(**{name: _executed(name) for name in CommandName})
+def _slash(name: CommandName) -> Callable[..., Awaitable[Any]]:
+    return _executed("argument", lambda argument: f"/{name} {argument}".rstrip())
+
+
+slash: Final = SimpleNamespace(**{name: _slash(name) for name in CommandName})
 """Each slash command as a function, by its name."""
+run_text: Final = _executed("text", str)
+"""Any command, also one of the user's own, and the prompts of MCP servers."""
 
 
 async def _session(ls: PalimpsestServer, conversation_id: str | None, folder_uri: str | None) -> FolderSession:

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from palimpsest.domain.errors import InvalidRequest
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import credentials, tools
 from palimpsest.lsp.features import purge as purging
+from palimpsest.lsp.features.request_commands import read_argument
 from palimpsest.lsp.questions import require_consent
 from palimpsest.lsp.server import PalimpsestServer
-from palimpsest.values import Mismatch
 from palimpsest.wire.areas.credentials import SetCredentialsParams
 from palimpsest.wire.areas.purge import PurgeParams
 from palimpsest.wire.areas.tools import RevokeApprovalParams
-from palimpsest.wire.codec.convert import from_json, to_json
+from palimpsest.wire.codec.convert import to_json
 from palimpsest.wire.declare import Wire
 
 P = TypeVar("P", bound=Wire)
@@ -34,11 +33,7 @@ def _command(
     async def run(ls: Any, *arguments: Any) -> Any:  # pygls reads these annotations to call the command
         given = dict(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], dict) else {}
         asked = {"isConfirmed": given.pop("isConfirmed", None)}
-        try:
-            wanted = from_json(given, params)
-        except Mismatch as error:
-            problems = "; ".join(error.sentences("argument"))
-            raise InvalidRequest(f"The argument of the command is not valid: {problems}.") from error
+        wanted = read_argument(given, params)
         if not await require_consent(ls, await question(ls, wanted), consent, asked):
             return None
         return to_json(await do(ls, wanted))

@@ -309,6 +309,13 @@ def _lines_label(path: str, first: int, last: int | None) -> str:
     return f"{path}:{first}-{'' if last is None else last}"
 
 
+async def window_of(engine: ContextEngine, conversation_id: ConversationId | None) -> int:
+    """The window of the conversation's model, or of the default one, in tokens. Raises NotFound."""
+    if conversation_id is None:
+        return engine.models.default().limits.window
+    return (await engine.state(conversation_id)).model.limits.window
+
+
 async def estimate_tokens(
     engine: ContextEngine, conversation_id: ConversationId | None, snapshots: Sequence[Snapshot]
 ) -> list[int]:

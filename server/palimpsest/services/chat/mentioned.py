@@ -11,11 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
+from palimpsest.services.chat.mentioned_places import (
+    folder_snapshot,
+    git_snapshot,
+    problems_snapshot,
+    symbol_snapshot,
+)
 from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.workspace.texts import WorkspaceTexts
 
+FOLDER_PART: Final = 16
+"""A mentioned folder takes at most this part of the window, and its listing."""
 MAX_MENTIONS: Final = 20
 """The most mentions of one message that are attached. Further ones stay plain text."""
 
@@ -34,6 +43,8 @@ class Mentioning:
     message: str
     attached: Sequence[Snapshot] = ()
     """What is attached already."""
+    window: int = 128_000
+    """The window of the model in tokens, of which a folder takes a part."""
 
 
 def mention_of(path: str, first: int | None = None, last: int | None = None) -> str:
@@ -45,7 +56,7 @@ def mention_of(path: str, first: int | None = None, last: int | None = None) -> 
 async def mentioned(of: Mentioning) -> list[Snapshot]:
     """Snapshots of all that the message mentions, once each, without what is attached already."""
     found: dict[str, Snapshot] = {}
-    for name in _names(of.message)[:MAX_MENTIONS]:
+    for name in names_in(of.message)[:MAX_MENTIONS]:
         if (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
     known = {part.label for each in of.attached for part in each.shown}
@@ -53,7 +64,7 @@ async def mentioned(of: Mentioning) -> list[Snapshot]:
     return kept + await mentioned_resources(of.folder.mcp, of.message)
 
 
-def _names(message: str) -> list[str]:
+def names_in(message: str) -> list[str]:
     named = (quoted or plain.rstrip(_ENDS) for quoted, plain in _MENTION.findall(message))
     return [name for name in dict.fromkeys(named) if name]
 
@@ -65,6 +76,27 @@ def _is_among(label: str, known: set[str]) -> bool:
 
 async def _take(of: Mentioning, name: str) -> Snapshot | None:
     """The snapshot of one mention; None for text that mentions nothing."""
+    try:
+        return await _take_kind(of, name) or await _take_file(of, name)
+    except InvalidRequest as error:
+        return Snapshot(name, problem=str(error))
+
+
+async def _take_kind(of: Mentioning, name: str) -> Snapshot | None:
+    """What a mention that names its kind means; None for another one. Raises InvalidRequest."""
+    kind, colon, rest = name.partition(":")
+    if kind == "symbol" and rest:
+        return await symbol_snapshot(of.folder, of.texts, rest)
+    if kind == "git" and rest and ":" not in rest:
+        return await git_snapshot(of.folder, rest)
+    if kind == "problems" and not colon:
+        return await problems_snapshot(of.folder)
+    return None
+
+
+async def _take_file(of: Mentioning, name: str) -> Snapshot | None:
+    if name.endswith("/"):
+        return await folder_snapshot(of.texts, name, of.window // FOLDER_PART)
     for wanted in _files(name):
         (taken,) = await take_snapshots(of.texts, [wanted])
         if taken.problem is None:

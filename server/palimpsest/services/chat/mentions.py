@@ -17,6 +17,7 @@ from typing import Final
 
 from palimpsest.machine import machine
 from palimpsest.services.chat.commands.table import SlashCommand, matching
+from palimpsest.services.chat.mentioned_places import kind_items
 from palimpsest.services.chat.own_commands import OwnCommand, commands_of
 from palimpsest.services.chat.resources import offered_resources
 from palimpsest.services.folder.session import OpenFolder
@@ -100,6 +101,8 @@ class Mentions:
             return Completion(position)
         query = mention[3] if mention[2] is None else mention[2]
         resources = [] if servers is None else _resource_items(servers, query)
+        kinds = [] if folder is None else await kind_items(folder, query)
+        resources = [*(Item(ItemKind.RESOURCE, *each) for each in kinds), *resources]
         if ":" in query and resources:
             return Completion(position - len(mention[1]), tuple(resources[:MAX_ITEMS]), len(resources) > MAX_ITEMS)
         entries, is_cut = await self._entries()

@@ -51,6 +51,8 @@ class OpenFolder:
     """The source of events about changed files."""
     user_commands: Path | None = None
     """The folder of the user's own commands, which need not exist; None: there are none."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment of the server, for programs that are started here."""
     listeners: Listeners = field(default_factory=Listeners)
     editors: Editors = field(default_factory=Editors)
     """The editors that have the folder open."""

@@ -16,14 +16,14 @@ from palimpsest.domain.sharing.repository import RepositoryIdentity, normalized_
 from palimpsest.machine import machine
 
 _TIMEOUT_S: Final = 3
-_QUIET: Final = {
+QUIET: Final = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-_KEPT: Final = ("PATH", "HOME", "SYSTEMROOT")
+KEPT: Final = ("PATH", "HOME", "SYSTEMROOT")
 
 
 def first_commit(root: Path, environ: Mapping[str, str]) -> str:
@@ -61,11 +61,11 @@ def _ask(root: Path, environ: Mapping[str, str], *words: str) -> str | None:
     git = shutil.which("git", path=environ.get("PATH"))
     if git is None:
         return None
-    kept = {name: environ[name] for name in _KEPT if name in environ}
+    kept = {name: environ[name] for name in KEPT if name in environ}
     try:
         found = machine.run_program(
             [git, "-C", str(root), *words],
-            env=kept | _QUIET,
+            env=kept | QUIET,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TIMEOUT_S,

@@ -288,7 +288,7 @@ class OpenChat:
     async def _ask_model(self, message: str) -> dict[str, Any]:
         await (await self._ls.folders()).look_for_keys()
         session = await self.session()
-        said = await content_of(self._ls, session, message, ())
+        said = await content_of(self._ls, session, self.conversation_id, message)
         content = said.content
         asked_by = self._ls.part(OfferedModels).id
 

@@ -1,0 +1,105 @@
+/** A chat about code begins with VS Code's own code actions, a command of one's own words a message, and every slash command answers. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, afterEach, before, test } from "node:test";
+
+import { E2E_PYTHON, startLab, until } from "./harness/lab.mjs";
+import { startBrowser, Window } from "./harness/window.mjs";
+
+const SOURCE = `// Pumps.
+
+export function start(): number {
+    const pump: number = "eighteen"; // the gate
+    return pump;
+}
+`;
+const ROOT = path.resolve(import.meta.dirname, "../../..");
+/** Each command as it is typed, and what its answer says: the table of the Python tests. */
+const EXAMPLES = JSON.parse(execFileSync(E2E_PYTHON, ["-c", "import json; from tests.slash import EXAMPLES, typed; print(json.dumps([[typed(name), said] for name, (_, said) in EXAMPLES.items()]))"], { cwd: ROOT, env: { ...process.env, PYTHONPATH: `${ROOT}:${ROOT}/server:${ROOT}/clients` } }).toString());
+/** Without a model these say something else. */
+const OFFLINE = { "/model": "offline (default)", "/cost": "", "/stats": "", "/search gate": "message 0", "/retry": "answered again" };
+let lab, browser, window;
+
+before(async () => {
+    lab = await startLab("code", {
+        files: { "src/pump.ts": SOURCE },
+        before: ({ home }) => {
+            const commands = path.join(home, "config/palimpsest/commands");
+            mkdirSync(commands, { recursive: true });
+            writeFileSync(path.join(commands, "re-view.md"), "---\ndescription: Look twice\narguments: WHAT\n---\nReview $1 *twice*.\n");
+        },
+    });
+    browser = await startBrowser();
+    window = await Window.open(browser, lab, undefined, lab.urlOf("src/pump.ts"));
+    await window.openPanel();
+    await window.focusFile("src/pump.ts");
+});
+
+after(async () => {
+    await browser?.close();
+    await lab?.stop();
+});
+
+afterEach((context) => window.shotOfFailure(context));
+
+async function act(title, select = false) {
+    await window.page.locator(".monaco-editor .view-line").first().click();
+    await window.page.keyboard.press("Control+G");
+    const input = window.page.locator(".quick-input-widget input[type=text]").first();
+    await input.fill(":4:12");
+    await window.page.keyboard.press("Enter");
+    if (select) {
+        await window.page.keyboard.press("Shift+ArrowDown");
+    }
+    await window.page.keyboard.press("Control+.");
+    await window.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
+}
+
+const drafts = (wanted) => until(`the draft is ${wanted}`, async () => (await window.composer.inputValue()).endsWith(wanted));
+
+test("a problem of another language server is a quick fix that asks about it", async () => {
+    await window.page.locator(".monaco-editor .squiggly-error").first().waitFor();
+    await act("Fix this problem");
+    await until("the draft quotes the problem", async () => /^Fix this problem in @src\/pump\.ts:3-6\.\n\n> Type 'string' is not assignable to type 'number'\. \[ts 2322\]$/.test(await window.composer.inputValue()));
+    await window.shot("code-fix");
+});
+
+test("what the cursor is in is explained and tested, a selection is asked about, each behind what is typed", async () => {
+    await act("Explain");
+    await drafts("[ts 2322]\n\nExplain @src/pump.ts:3-6.");
+    await act("Write tests");
+    await drafts("\n\nWrite tests for @src/pump.ts:3-6.");
+    await act("Ask about selection", true);
+    await drafts("\n\nAbout @src/pump.ts:4-5: ");
+    await until("the composer has the focus", () => window.composer.evaluate((element) => element.ownerDocument.activeElement === element));
+});
+
+test("the lines that the message mentions go with it", async () => {
+    await window.send("Explain @src/pump.ts:3-6, please, and @problems.");
+    await window.answered(1);
+    const said = await window.panel.getByTestId("message-0").innerText();
+    assert.match(said, /src\/pump\.ts:3-6/);
+    assert.match(said, /problems/);
+});
+
+test("a command of one's own is completed and becomes the draft", async () => {
+    await window.composer.fill("");
+    await window.composer.pressSequentially("/re-v");
+    await window.panel.getByRole("option", { name: /re-view WHAT/ }).waitFor();
+    await window.send("/re-view the-pump");
+    await drafts("Review the-pump *twice*.");
+    await window.shot("code-own-command");
+});
+
+for (const [typed, expected] of EXAMPLES) {
+    test(`${typed} is answered`, async () => {
+        const wanted = OFFLINE[typed] ?? expected;
+        await window.send(typed);
+        await until(`${typed} says ${wanted}`, async () => {
+            const said = (await window.panel.locator("#root").innerText()).replaceAll(/\s+/g, " ");
+            return said.includes(wanted.replaceAll(/\s+/g, " "));
+        });
+    });
+}
