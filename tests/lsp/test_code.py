@@ -150,9 +150,11 @@ async def test_without_a_panel_the_draft_goes_to_a_chat_document(
         chat.open()
         await chat.until("Explain @src/pump.py:4-6.")
         # The same document takes the next one, behind what stands in its input.
+        chat.tell()
         again = await carry_out(client, found["Write tests"])
         assert again["uri"] == opened["uri"]
         await chat.until("Explain @src/pump.py:4-6.\n\nWrite tests for @src/pump.py:4-6.")
+        chat.tell()
         assert "error" not in await chat.command("send")
         await chat.until("It starts.")
         await chat.settled()

@@ -96,6 +96,7 @@ test("a command of one's own is completed and becomes the draft", async () => {
 for (const [typed, expected] of EXAMPLES) {
     test(`${typed} is answered`, async () => {
         const wanted = OFFLINE[typed] ?? expected;
+        await window.panel.getByTestId("live").waitFor({ state: "detached" }); // the answer of /retry
         await window.send(typed);
         await until(`${typed} says ${wanted}`, async () => {
             const said = (await window.panel.locator("#root").innerText()).replaceAll(/\s+/g, " ");

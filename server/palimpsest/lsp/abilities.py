@@ -30,6 +30,12 @@ def takes_versions(ls: PalimpsestServer) -> bool:
     return bool(workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes)
 
 
+def shows_documents(ls: PalimpsestServer) -> bool:
+    """Whether the editor opens a document that we name."""
+    window = ls.client_capabilities.window
+    return bool(window and window.show_document and window.show_document.support)
+
+
 def pulls_diagnostics(ls: PalimpsestServer) -> bool:
     """Whether the editor pulls diagnostics, and can learn that they have changed without an edit: by a refresh, or by
     our notifications. To any other editor they are pushed."""

@@ -11,7 +11,7 @@ from pygls.exceptions import JsonRpcException
 from palimpsest.domain.chat_documents.document import parse
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
-from palimpsest.lsp.abilities import could_apply
+from palimpsest.lsp.abilities import could_apply, shows_documents
 from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features.chat_documents.names import SUFFIX
 from palimpsest.lsp.features.chat_documents.open_chat import NO_EDITS, OpenChat
@@ -154,8 +154,7 @@ async def open_document_of(
 
 
 async def _show_document(ls: PalimpsestServer, uri: str) -> bool:
-    window = ls.client_capabilities.window
-    if window is None or window.show_document is None or not window.show_document.support:
+    if not shows_documents(ls):
         return False
     try:
         return (await ls.window_show_document_async(lsp.ShowDocumentParams(uri, take_focus=True))).success

@@ -6,7 +6,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from palimpsest.lsp.abilities import could_apply
+from palimpsest.lsp.abilities import could_apply, shows_documents
 from palimpsest.lsp.features.chat_documents.commands import open_document_of
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.server import PalimpsestServer
@@ -26,7 +26,9 @@ async def show_draft(ls: PalimpsestServer, session: FolderSession, text: str) ->
     record = await session.conversations.create(None, None)
     await session.conversations.set_draft(record.id, text)
     if could_apply(ls):
-        return {**await open_document_of(ls, session, record.id), "draft": text}
+        # An editor that must open it by hand often has a server for the files of one project only.
+        in_folder = not shows_documents(ls)
+        return {**await open_document_of(ls, session, record.id, in_folder=in_folder), "draft": text}
     message = "The question is the draft of a new conversation. Read it and send it."
     ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, message))
     return {"conversationId": record.id, "draft": text}

@@ -231,13 +231,13 @@ class OpenChat:
             return await self._send(text)
 
     async def add_to_input(self, text: str) -> None:
-        """Adds a text to the end of the input. Raises InvalidRequest while an answer is being written."""
+        """Adds a text to the end of the input. Returns before the editor has made the edit: some make none before the
+        command that asked for it is answered. Raises InvalidRequest while an answer is being written."""
         await self.require_edits()
         self._require_free("Wait for its end or stop it, then try again.")
         async with self._beginning:
             await self.document.settle()
             self.document.add_to_input(text)
-            await self.document.settle()
 
     def _require_free(self, advice: str) -> None:
         if self.is_answering or self._beginning.locked():
