@@ -296,6 +296,12 @@ def test_of_a_blob_only_ends_of_bounded_size_are_looked_at(unit: str) -> None:
         assert last - first <= 16_000
 
 
+@pytest.mark.parametrize("n_words", [2, 3, 4])
+def test_long_words_are_read_in_one_way_only(n_words: int) -> None:
+    """As in encoded data. A form that could part each of them anywhere would not end."""
+    assert detect(user_message(" ".join(["zq42x425455abc" * 20] * n_words))) == ()
+
+
 def test_a_rule_at_either_end_of_a_blob_is_still_read() -> None:
     blob = "word " * 60_000
     for text in (f"Always use tabs. {blob}", f"{blob}. Always use tabs."):

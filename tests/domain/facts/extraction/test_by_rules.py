@@ -13,6 +13,7 @@ from tests.domain.telling import assistant, call, edited, exchange, stored, type
 from tests.properties import examples
 
 from palimpsest.domain.context.rules.detection import detect
+from palimpsest.domain.facts.extraction import statement_forms
 from palimpsest.domain.facts.extraction.by_rules import by_rules
 from palimpsest.domain.facts.extraction.exchange import Exchange, is_agreement, texts_of
 from palimpsest.domain.facts.extraction.names import below, places_in
@@ -304,3 +305,8 @@ def test_a_change_inside_a_function_is_quoted_by_its_longest_new_line() -> None:
     (found,) = by_rules(said)
     assert found.fact.fact_type is CODE_STATE
     assert found.evidence.quote == "y = compute(x)"
+
+
+def test_long_words_are_read_in_one_way_only() -> None:
+    """As in encoded data. A form that could part each of them anywhere would not end."""
+    assert statement_forms.POINTED.match(" ".join(["zq42x425455abc" * 20] * 5)) is None

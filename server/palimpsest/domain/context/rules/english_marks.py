@@ -152,7 +152,7 @@ ONCE = form(
     r"(?:test|commit|example|run|time|case|branch|pr|file|function|step|task|ticket|release|change)\b",
 )
 POINTED = form(
-    r"^\W*(?:\w+'?\w*\s+){1,3}(?:it|(?<!s )that|this|those|these|them|him|her)\b(?! (?:\w+ ){0,3}again)",
+    r"^\W*(?:\w+(?:'\w*)?\s+){1,3}(?:it|(?<!s )that|this|those|these|them|him|her)\b(?! (?:\w+ ){0,3}again)",
 )
 """About one thing that was just spoken of."""
 SPECIFIC = form(r"\b(?:the|this|that|these|those|my|it|them)\b")

@@ -51,7 +51,8 @@ PROPOSED: Final = re.compile(
 """A proposal of an assistant that a user may agree to."""
 REASONED: Final = re.compile(_REASON, re.I)
 POINTED: Final = re.compile(
-    r"(?:\w+'?\w* ){1,4}(?:it|that|this|those|these|them|one|your|the (?:first|second|last|same|other) (?:one|option))"
+    r"(?:\w+(?:'\w*)? ){1,4}"
+    r"(?:it|that|this|those|these|them|one|your|the (?:first|second|last|same|other) (?:one|option))"
     r"(?:\W|$)(?! (?:\w+ ){0,2}(?:instead|rather))",
     re.I,
 )
