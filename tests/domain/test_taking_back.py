@@ -73,6 +73,7 @@ def test_a_file_that_was_made_goes_whole_or_not_at_all() -> None:
     assert without_edit(None, "text", "text").text is None
     assert without_edit(None, "text\n", "text\r\n").standing is Standing.AS_LEFT
     assert without_edit(None, "text", "text\n").standing is Standing.AS_LEFT
+    assert without_edit(None, "text", "").text is None
     assert without_edit(None, "text", "text!").standing is Standing.CHANGED
     assert without_edit(None, "text", None).standing is Standing.AS_BEFORE
 

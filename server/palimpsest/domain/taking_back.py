@@ -67,11 +67,11 @@ class Stretch:
 
 def without_edit(before: str | None, after: str, now: str | None) -> WithoutEdit:
     """The text `now` without the edit that made `after` of `before`. None: there is no such file. A file that the edit
-    made is taken back whole or not at all."""
+    made is taken back whole or not at all, also where an editor never saved more of it than its empty beginning."""
     if now == before:
         return WithoutEdit(Standing.AS_BEFORE, now)
     if before is None or now is None:
-        is_same = now is not None and _Text.of(now).lines == _Text.of(after).lines
+        is_same = now is not None and (now == "" or _Text.of(now).lines == _Text.of(after).lines)
         return WithoutEdit(Standing.AS_LEFT, None) if is_same else WithoutEdit(Standing.CHANGED, now)
     if now == after:
         return WithoutEdit(Standing.AS_LEFT, before)

@@ -189,5 +189,24 @@ async def test_an_edit_that_is_taken_back_leaves_older_facts_fresh_and_its_own_s
     assert stale == {True: False, False: True}
 
 
+async def test_the_fact_about_a_new_file_waits_for_what_the_editor_has_not_saved(bench: Opener, folder: Path) -> None:
+    """An editor makes the file on disk, empty, and holds its text."""
+    edit = {"path": "made.py", "content": EDITED}
+    b = await bench([calls(("1", "propose_edit", json.dumps(edit))), says("Done.")])
+    librarian, editors = librarian_of(b, folder), Editors()
+    editors.attach(ScriptedEditor())
+    places = librarian.keeper.places
+    tool = EditTool(places.files, editors, Approvals(b.store, editors, FolderTrust(True)), places.edits)
+    b.session.turns.services = replace(b.session.turns.services, toolbox=Toolbox([lambda _: tool(SCOPE)]))
+    assert await b.ask("Make a file.") == "committed"
+    (folder / "made.py").write_text("")
+    await librarian.extract_and_store(b.conversation_id)
+    for text in ("", EDITED):
+        (folder / "made.py").write_text(text)
+        await librarian.keeper.places.check(["made.py"])
+        (made,) = await about_changes(librarian)
+        assert {each.state for each in made.sources} == {FactState.FRESH}
+
+
 async def about_changes(librarian: Librarian) -> list[StoredFact]:
     return [fact for fact in await librarian.keeper.all_facts() if fact.fact.fact_type is FactType.CODE_STATE]

@@ -44,6 +44,11 @@ class AcceptedEdit:
     is_saved: bool = False
     """Whether the disk was seen with another text than `before`."""
 
+    def is_ahead_of(self, on_disk: str | None) -> bool:
+        """Whether the disk holds the text before the edit; of a file that the edit makes an editor saves the empty
+        beginning."""
+        return self.before == on_disk or (self.before is None and on_disk == "")
+
     @property
     def n_chars(self) -> int:
         return len(self.before or "") + len(self.after)
@@ -90,7 +95,7 @@ class AcceptedEdits:
             (
                 number
                 for number, each in enumerate(edits)
-                if not each.is_saved and each.before == on_disk and not is_taken_back
+                if not each.is_saved and each.is_ahead_of(on_disk) and not is_taken_back
             ),
             None,
         )

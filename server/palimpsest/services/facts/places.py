@@ -158,10 +158,11 @@ class FactPlaces:
                     names = self._by_name() if names is None else names
                     alike = _named_so(names, place.path)
                     files[place.path] = None if alike is None else self._at(alike)
+                on_disk = files[place.path]
+                path = place.path if on_disk is None else on_disk.path
+                if self.edits.of(path):
+                    files[place.path] = ahead_of_disk(path, self.edits, on_disk)
             known = files[place.path]
-            path = place.path if known is None else known.path
-            if self.edits.of(path):
-                known = files[place.path] = ahead_of_disk(path, self.edits, known)
             found.append([] if known is None else [known.tie(place.span, place.symbol, said=place.said)])
         return found
 
