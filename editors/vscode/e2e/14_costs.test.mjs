@@ -111,6 +111,10 @@ test("most of the budget spent is a notice with its offers; a spent one is a que
     await warning.getByRole("button", { name: "Change the budget…" }).click();
     await window.page.locator(".settings-editor .setting-item-label", { hasText: "Monthly" }).first().waitFor();
     await warning.waitFor({ state: "detached" });
+    await window.shot("costs-setting");
+    // The settings lie over the window, or are a tab, as VS Code has it.
+    await window.page.keyboard.press("Escape");
+    await window.page.locator(".monaco-modal-editor-block").waitFor({ state: "detached" });
     await budget(spent / 2);
     await window.send("And now?");
     const question = window.panel.getByTestId("approval");

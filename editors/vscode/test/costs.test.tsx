@@ -59,9 +59,9 @@ test("the newest answer says what its turn cost, as soon as that is known, and a
     expect(posted).toEqual([{ type: "costs", turnId: "t0" }]);
     expect(byId("turn-cost")).toBeNull();
     await shown({ type: "costs", conversationId: "c", turnId: "t0", costs: { ...COSTS, turn: summed(LINE) } });
-    expect(byId("turn-cost")?.parentElement?.textContent).toMatch(/· 3 s · \$0\.020$/);
+    expect(byId("turn-cost")?.parentElement?.textContent).toMatch(/^gpt · .* · 3 s · \$0\.020$/);
     await shown({ type: "costs", conversationId: "c", turnId: "t0", costs: { ...COSTS, turn: summed(UNPRICED) } });
-    expect(byId("turn-cost")?.textContent).toBe(" · 1.0k tokens");
+    expect(byId("turn-cost")?.textContent).toBe("1.0k tokens");
     await shown({ type: "costs", conversationId: "c", turnId: "t0", costs: { ...COSTS, turn: summed(LINE) } }, { type: "ended", status: "committed", turnId: "t0" });
     expect(posted).toEqual([{ type: "costs", turnId: "t0" }, { type: "costs", turnId: "t0" }]);
 });

@@ -260,6 +260,10 @@ export const SCENES = [
         design: "recovery-windows",
         title: "an answer broke off",
         prepare: async (window, lab) => {
+            if (await window.panel.getByTestId("live").count() === 0) { // it was photographed for longer than it took
+                await window.send("list 30000");
+                await window.streaming(200);
+            }
             process.kill(lab.servers()[0], "SIGKILL");
             await window.panel.getByTestId("recovery").first().waitFor({ timeout: 60_000 });
         },

@@ -195,7 +195,7 @@ export function packExtension(name) {
     mkdirSync(E2E_RUNS, { recursive: true });
     const here = import.meta.dirname;
     const vsce = path.join(here, "../../node_modules/@vscode/vsce/vsce");
-    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--allow-all-proposed-apis", "--out", vsix], { cwd: path.join(here, name), stdio: "pipe" });
+    execFileSync(E2E_NODE, [vsce, "package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--out", vsix], { cwd: path.join(here, name), stdio: "pipe" });
     return vsix;
 }
 

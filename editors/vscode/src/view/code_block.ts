@@ -51,6 +51,9 @@ function linkTo(path: string): HTMLElement {
 /** Named by the file that it is about, else by its language. */
 function codeBar(language: string, path: string | undefined): HTMLElement {
     const bar = document.createElement("header");
+    if (path === undefined && language === "") {
+        bar.className = "bare"; // an empty line above the code says nothing
+    }
     const name = document.createElement("span");
     name.className = "ellipsis";
     name.append(path === undefined ? language : linkTo(path));

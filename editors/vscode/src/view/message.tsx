@@ -1,11 +1,12 @@
 /** One message, and the answer that is coming. */
+import { Fragment } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Live, LivePart } from "../messages";
 import type { Costs, MessageInfo, MessagePart } from "../protocol.gen";
 import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, SAID } from "../texts";
-import { describeTokens, price, tokensOf } from "./costs";
+import { ANSWERS, describeTokens, price, tokensOf } from "./costs";
 import { short, spent, time } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
@@ -127,10 +128,20 @@ function actByKey(event: KeyboardEvent, actions: readonly Action[]): void {
     }
 }
 
-/** When an answer came, how long it took, and what it cost. */
+/** Which model answered, when, how long that took, and what it cost; where there is little room the time of day is left out. */
 function Meta({ message, seconds, cost }: { readonly message: MessageInfo; readonly seconds: number | undefined; readonly cost: Costs | undefined }) {
     const at = new Date(message.createdAt);
-    return Number.isNaN(at.getTime()) ? null : <span class="meta">{time(at)}{seconds !== undefined && seconds > 0 && ` · ${spent(seconds)}`}{cost !== undefined && cost.lines.length > 0 && <span title={describeTokens(cost)} data-testid="turn-cost"> · {inShort(cost)}</span>}</span>;
+    if (Number.isNaN(at.getTime())) {
+        return null;
+    }
+    const model = cost?.lines.findLast((each) => each.purpose === ANSWERS)?.model;
+    const parts = [
+        model !== undefined && <span class="ellipsis">{visible(model)}</span>,
+        <span class={model === undefined ? "" : "hide-mid"}>{time(at)}</span>,
+        seconds !== undefined && seconds > 0 && <span>{spent(seconds)}</span>,
+        cost !== undefined && cost.lines.length > 0 && <span title={describeTokens(cost)} data-testid="turn-cost">{inShort(cost)}</span>,
+    ].filter((each) => each !== false);
+    return <span class="meta">{parts.map((part, index) => <Fragment key={index}>{part}{index < parts.length - 1 && <span class={part.props.class === "hide-mid" ? "hide-mid" : ""}> · </span>}</Fragment>)}</span>;
 }
 
 /** Money, or so many tokens. */
