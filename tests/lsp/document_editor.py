@@ -29,6 +29,8 @@ class Documents:
     before_apply: list[Callable[[], object]] = field(default_factory=list)
     """Each is done once, as an edit comes."""
     after_apply: list[Callable[[], object]] = field(default_factory=list)
+    closes_removed: bool = True
+    """Whether it closes the document of a file that it removes at once."""
 
     def __post_init__(self) -> None:
         self.client.handlers |= {APPROVE: lambda _: {"answer": "once"}, APPLY: self._apply}
@@ -67,7 +69,7 @@ class Documents:
                 assert not _path(each["uri"]).exists()
                 _path(each["uri"]).touch()
             elif each.get("kind") == "delete":
-                if each["uri"] in self.held:
+                if each["uri"] in self.held and self.closes_removed:
                     self.close(each["uri"])
                 _path(each["uri"]).unlink()
             else:

@@ -164,6 +164,15 @@ async def test_a_new_file_in_which_somebody_types_at_the_last_moment_is_not_dele
     assert chat.text("new é.py") == "new\nmine\n"
 
 
+async def test_a_removed_file_is_gone_although_its_document_is_closed_later(chat: Chat) -> None:
+    chat.documents.closes_removed = False
+    await chat.edit(BOTH[2])
+    assert [each["outcome"] for each in (await chat.ask(UNDO))["files"]] == ["takenBack"]
+    assert await chat.states() == [("new é.py", "takenBack", False)]
+    (chat.root / "new é.py").touch()  # the editor's undo
+    assert await chat.states() == [("new é.py", "applied", True)]
+
+
 async def test_an_editor_that_does_not_delete_files_is_not_asked_to(
     tmp_path: Path, fake: FakeProvider, root: Path
 ) -> None:

@@ -122,7 +122,7 @@ export const MCP = {
 /** Code of an answer that is put into a file. */
 export const CHANGES = {
     edited: (path: string) => `${path}: before and after the edit`,
-    edits: (n: number) => (n === 1 ? "One file: the edit, and what was changed since" : `${n} files that an answer changed`),
+    edits: (n: number) => (n === 1 ? "The edit, and what was changed since" : "Changes of an answer"),
     title: (name: string) => `${name}: as it is, and changed`,
     which: "Which file is this code for?",
     whichOf: (path: string) => `Which file is ${path}?`,

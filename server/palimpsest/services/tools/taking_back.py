@@ -21,6 +21,7 @@ from palimpsest.services.events import ConversationChanged, Listeners
 from palimpsest.services.facts.accepted_edits import MOST_CHARS, AcceptedEdits
 from palimpsest.services.tools.current_files import CurrentFiles
 from palimpsest.services.tools.editors import AttachedEditor, Change, EditorGone, Replacement
+from palimpsest.services.workspace.files import PlaceKind
 from palimpsest.storage import file_changes
 from palimpsest.storage.file_changes import StoredChange
 from palimpsest.storage.store import Store
@@ -126,7 +127,7 @@ class FileChanges:
         edits = await self._read(chosen)
         if edits is None:
             raise NotFound(_NOT_KEPT)
-        now = await self._text(chosen[0].path)
+        now = await self._text(chosen)
         return Texts(chosen[0].path, edits[0].before, edits[-1].after, now)
 
     async def take_back(
@@ -186,12 +187,12 @@ class FileChanges:
             raise _Refused(_NOT_KEPT)
         problem = _TYPING
         for _ in range(_ATTEMPTS):
-            now = await self._text(path)
+            now = await self._text(changes)
             left = await asyncio.to_thread(_without, edits, now)
             if left == now or now is None:
                 return Outcome.AS_BEFORE, None
             replacements = [] if left is None else await asyncio.to_thread(_replacements, now, left)
-            if await self._text(path) != now:
+            if await self._text(changes) != now:
                 continue
             editor = self.current.editor(path, first)
             if editor is None:
@@ -217,15 +218,20 @@ class FileChanges:
         if edits is None:
             return [ChangeNow(change, change.state, _NOT_KEPT) for change in changes]
         try:
-            now = await self._text(changes[0].path)
+            now = await self._text(changes)
         except _Refused as error:
             return [ChangeNow(change, change.state, str(error)) for change in changes]
         return await asyncio.to_thread(_compare, edits, now)
 
-    async def _text(self, path: str) -> str | None:
-        """The current text; None when there is no such file. Raises _Refused."""
+    async def _text(self, changes: Sequence[StoredChange]) -> str | None:
+        """The current text of the file of these edits; None when there is no such file. Raises _Refused."""
+        path = changes[0].path
         try:
             there, now = await self.current.text(path)
+            if changes[0].before is None and changes[0].state is ChangeState.TAKEN_BACK:
+                place = await asyncio.to_thread(self.current.files.locate, path)
+                if place.kind is PlaceKind.MISSING:  # an editor closes the document of a removed file later
+                    return None
         except NotFound:
             return None
         except InvalidRequest as error:
