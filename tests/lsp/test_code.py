@@ -94,8 +94,11 @@ async def test_without_a_selection_it_is_what_the_cursor_is_in(tmp_path: Path, f
 async def test_a_problem_is_a_quick_fix_that_nothing_prefers(tmp_path: Path, folder: Path) -> None:
     async with editor_on(tmp_path, folder, PANEL) as client:
         ours = PROBLEM | {"source": "palimpsest"}
+        forgotten = {key: value for key, value in PROBLEM.items() if key != "source"} | {"code": "stale-fact"}
         path = folder / "src/pump.py"
-        found = await actions(client, path, place(4, 4, 4, 4), diagnostics=[PROBLEM, ours], only=["quickfix"])
+        found = await actions(
+            client, path, place(4, 4, 4, 4), diagnostics=[PROBLEM, ours, forgotten], only=["quickfix"]
+        )
         (fix,) = found.values()
         assert (fix["title"], fix["kind"], fix["isPreferred"]) == ("Fix this problem", "quickfix", False)
         assert fix["diagnostics"][0]["code"] == "F841"

@@ -19,6 +19,7 @@ from palimpsest.lsp.errors import answers
 from palimpsest.lsp.features import SOURCE
 from palimpsest.lsp.features.chat_documents.drafts import show_draft
 from palimpsest.lsp.features.chat_documents.names import SUFFIX
+from palimpsest.lsp.features.facts.diagnostics import CODE
 from palimpsest.lsp.places import folder_uri, path_below
 from palimpsest.lsp.runtime.documents import open_document
 from palimpsest.lsp.server import PalimpsestServer
@@ -53,7 +54,7 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
     if is_selected or context.trigger_kind is not lsp.CodeActionTriggerKind.Automatic:
         names = [name for name in _TITLES if is_selected or name != ASK]
         found = [_action(_TITLES[name], name, given, name) for name in names]
-    problems = [each for each in context.diagnostics if each.source != SOURCE][:_MOST_FIXES]
+    problems = [each for each in context.diagnostics if not _is_ours(each)][:_MOST_FIXES]
     for each in problems:
         title = _FIX_TITLE if len(problems) == 1 else f"{_FIX_TITLE}: {_one_line(each.message, _SHORT)}"
         problem = {"message": each.message[:_LONGEST], "source": each.source, "code": each.code}
@@ -62,6 +63,11 @@ async def code_actions(ls: PalimpsestServer, params: lsp.CodeActionParams) -> li
         action.diagnostics, action.is_preferred = [each], False
         found.append(action)
     return found
+
+
+def _is_ours(problem: lsp.Diagnostic) -> bool:
+    """Some editors give back a diagnostic without its source."""
+    return problem.source == SOURCE or (problem.source is None and problem.code == CODE)
 
 
 def _may_ask_about(ls: PalimpsestServer, uri: str) -> bool:
