@@ -131,7 +131,8 @@ class Composer:
             commands_folder(self.reader.user_file),
             self.environ,
         )
-        await folder.changes.load()  # before facts are checked
+        if store.refusal is None:
+            await folder.changes.load()  # before facts are checked
         session = await self._session(found, folder)
         if store.refusal is None:
             folder.background.start(None, resume(session.purging))

@@ -31,6 +31,7 @@ from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.trust import FolderTrust
 from palimpsest.storage import file_changes
 from palimpsest.storage.conversation import conversations
+from palimpsest.storage.maintenance.health import Verdict, look
 from palimpsest.storage.sql import execute
 from palimpsest.storage.store import Store, open_store
 
@@ -331,6 +332,24 @@ async def test_what_was_refused_or_said_no_to_is_not_kept(desk: Desk) -> None:
         await desk.edit("a.py", ("two", "2"))
     assert await desk.states() == []
     assert await desk.store.read(lambda: execute("SELECT COUNT(*) FROM content").fetchone()) == (0,)
+
+
+async def test_the_doctor_finds_no_fault_in_kept_edits_and_sees_a_changed_text(desk: Desk) -> None:
+    desk.write("a.py", "one\ntwo\n")
+    await desk.edit("a.py", ("two", "2"))
+    await desk.edit("new.py", content="text")
+
+    def verdicts() -> dict[str, Verdict]:
+        return {each.check: each.verdict for each in look(desk.store.directory, lambda _: True)}
+
+    sound = await asyncio.to_thread(verdicts)
+    assert {sound[name] for name in ("schema", "references", "contents", "unused contents")} == {Verdict.OK}
+    await desk.store.run(
+        execute, "UPDATE content SET bytes = x'00' WHERE digest = (SELECT MIN(after) FROM file_change)"
+    )
+    assert (await asyncio.to_thread(verdicts))["contents"] is Verdict.PROBLEM
+    (damaged,) = [each for each in await desk.changes.listed(C) if each.problem is not None]
+    assert "no longer kept" in (damaged.problem or "")
 
 
 async def test_two_takings_back_at_once_take_back_once(desk: Desk) -> None:
