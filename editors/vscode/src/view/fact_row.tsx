@@ -9,6 +9,7 @@ import { day, dayInWords } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
+import { WithCode } from "./with_code";
 import { visible } from "./visible";
 
 interface Props {
@@ -37,7 +38,7 @@ export function FactRow({ fact, condition, folderUri }: Props) {
         <li class={`fact ${condition}${isOpen ? " is-open" : ""}`} onContextMenu={onContextMenu} data-testid="fact">
             <Icon name={icon} />
             <div>
-                <button type="button" class="text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><span class="sr">{name}: </span><Statement text={fact.content} /></button>
+                <button type="button" class="text" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}><span class="sr">{name}: </span><WithCode text={fact.content} /></button>
                 <Where fact={fact} condition={condition} />
             </div>
             {!isOpen && (
@@ -71,11 +72,6 @@ export function FactRow({ fact, condition, folderUri }: Props) {
             )}
         </li>
     );
-}
-
-/** The statement, with what stands in backticks as code. */
-function Statement({ text }: { readonly text: string }) {
-    return <>{visible(text).split("`").map((piece, index, all) => (index % 2 === 1 && index < all.length - 1 ? <code key={index}>{piece}</code> : <Fragment key={index}>{piece}</Fragment>))}</>;
 }
 
 function Where({ fact, condition }: { readonly fact: FactInfo; readonly condition: Condition }) {

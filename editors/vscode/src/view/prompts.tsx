@@ -13,6 +13,7 @@ import { wholeEnd, type Approval, type Failure, type State } from "./state";
 import { Markdown } from "./text";
 import { lookOf, targetOf } from "./tool_lines";
 import { visible } from "./visible";
+import { WithCode } from "./with_code";
 
 /** It asks as a tool does, when the budget of the month is spent. */
 const BUDGET = "budget";
@@ -55,7 +56,7 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
                 {lines !== undefined && <span class="num"><span class="add-n">+{counted("add")}</span> <span class="del-n">−{counted("del")}</span></span>}
                 {place !== "" && <span class="muted num">{place}</span>}
             </header>
-            {lines !== undefined ? <Diff lines={lines} name={request.title} /> : <pre class={request.tool === "run_command" ? "cmd" : "shown"} tabIndex={0} aria-label={SAID.effect}>{request.shown}</pre>}
+            {lines !== undefined ? <Diff lines={lines} name={request.title} /> : request.tool === BUDGET ? <div class="text"><p>{visible(request.shown)}</p></div> : <pre class={request.tool === "run_command" ? "cmd" : "shown"} tabIndex={0} aria-label={SAID.effect}>{request.shown}</pre>}
             <footer>
                 <span class="split">
                     <button type="button" class="btn" onClick={answer("once")}>{yes} <kbd>Ctrl ⏎</kbd></button>
@@ -173,7 +174,7 @@ function FailureCard({ failure, state, onDismiss }: { readonly failure: Failure;
             <Icon name={look?.icon ?? "error"} />
             <div class="body">
                 {told !== undefined && <p><strong>{told[0]}</strong></p>}
-                <p>{told?.[1] ?? visible(failure.sentence)}</p>
+                <p>{told?.[1] ?? <WithCode text={failure.sentence} />}</p>
             </div>
             <IconButton icon="close" name={ENDINGS.dismiss} onClick={onDismiss} />
             <div class="do">
