@@ -197,7 +197,7 @@ async def test_messages_alternate_and_results_stand_right_behind_their_calls(
 def test_what_is_empty_is_not_sent() -> None:
     call = ToolCallPart("c1", "read_file", "")
     history = (user("Hi"), assistant(), assistant(TextPart(" \n"), ReasoningPart("hm")), user(" "), assistant(call))
-    first, second = messages_of(*history, system="")
+    first, second, _ = messages_of(*history, tool_result(call, "x"), system="")
     assert first == {"role": "user", "content": "Hi"}
     assert second["content"] is None
     assert second["tool_calls"][0]["function"]["arguments"] == "{}"
@@ -227,7 +227,8 @@ async def test_thinking_that_led_to_calls_goes_back_to_its_own_family(
 
 def test_opaque_parts_of_another_service_stay_home() -> None:
     opaque = OpaquePart("anthropic", "model-x", json.dumps({"after": 0, "block": {"type": "thinking"}}))
-    sent = messages_of(user("Hi"), assistant(opaque, TextPart("Yes"), ToolCallPart("c1", "read_file", "{}")))
+    call = ToolCallPart("c1", "read_file", "{}")
+    sent = messages_of(user("Hi"), assistant(opaque, TextPart("Yes"), call), tool_result(call, "x"))
     assert set(sent[2]) == {"role", "content", "tool_calls"}
 
 

@@ -50,15 +50,16 @@ def unanswered_calls(contents: Sequence[Content]) -> list[str]:
 
 
 def without_strays(contents: Sequence[Content]) -> list[Content]:
-    """The messages without calls that have no result right behind them, and without results of no such call: services
-    refuse each request that has one. A call becomes a sentence, and a result goes. A message without any is the same
-    object.
+    """The messages without calls that have no result before the assistant goes on, and without results of no such
+    call: services refuse each request that has one. A call becomes a sentence, and a result goes. A message without any
+    is the same object. What the user says between a call and its result does not part them: clients send it behind.
 
     A store that was ended in the middle of a shared turn leaves a call behind, and a member may push anything.
     """
     strays: defaultdict[int, set[int]] = defaultdict(set)
     waiting: dict[str, tuple[int, int]] = {}
-    is_answering = False
+    goes_on = False
+    """Whether an assistant's message would be a new step."""
 
     def give_up() -> None:
         for at, number in waiting.values():
@@ -66,9 +67,9 @@ def without_strays(contents: Sequence[Content]) -> list[Content]:
         waiting.clear()
 
     for at, content in enumerate(contents):
-        if content.role is Role.USER or (content.role is Role.ASSISTANT and is_answering):
+        if content.role is Role.ASSISTANT and goes_on:
             give_up()
-            is_answering = False
+        goes_on = content.role is not Role.ASSISTANT and (goes_on or content.role is Role.USER)
         for number, part in enumerate(content.parts):
             match part:
                 case ToolCallPart():
@@ -77,7 +78,7 @@ def without_strays(contents: Sequence[Content]) -> list[Content]:
                     else:
                         strays[at].add(number)
                 case ToolResultPart():
-                    is_answering = is_answering or content.role is Role.TOOL
+                    goes_on = goes_on or content.role is Role.TOOL
                     if content.role is not Role.TOOL or waiting.pop(part.call_id, None) is None:
                         strays[at].add(number)
     give_up()
