@@ -16,7 +16,7 @@ const line = v.pipe(v.string(), v.maxLength(10_000));
 const says = <N extends string, F extends v.ObjectEntries>(type: N, fields: F) => v.strictObject({ type: v.literal(type), ...fields });
 
 /** What a view sees of an attachment. */
-export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean() });
+export const chip = v.object({ id, label: v.string(), tokens: number, problem: v.exactOptional(v.string()), isSelection: v.boolean(), /** A small picture, as a data URL. */ thumbnail: v.exactOptional(v.string()) });
 export type Chip = v.InferOutput<typeof chip>;
 
 /** What happened to a context beside its requests and compactions. */
@@ -50,6 +50,9 @@ export const fromView = v.variant("type", [
     says("attachFiles", { uris: v.pipe(v.array(line), v.maxLength(50)) }),
     says("attachPath", { path: line }),
     says("attachSelection", {}),
+    /** `data`: the bytes of the file in base64; empty for a file that is too large. */
+    says("attachPicture", { name: line, data: v.pipe(v.string(), v.maxLength(28_000_000)), thumbnail: v.exactOptional(v.pipe(v.string(), v.startsWith("data:image/"), v.maxLength(200_000))) }),
+    says("readPicture", { digest: id }),
     says("detach", { id }),
     says("copy", { text }),
     says("insert", { text }),
@@ -168,6 +171,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("presence"), conversationId: v.string(), writer: v.exactOptional(w.writer) }),
     v.object({ type: v.literal("usage"), usage: w.usage }),
     v.object({ type: v.literal("chips"), chips: v.array(chip) }),
+    /** A picture of a message, as a data URL; none where its bytes are not on this machine. */
+    v.object({ type: v.literal("picture"), digest: v.string(), url: v.exactOptional(v.string()) }),
     v.object({ type: v.literal("completions"), seq: number, start: number, items: v.array(w.mention) }),
     v.object({ type: v.literal("approval"), id, request: w.approval }),
     v.object({ type: v.literal("approvalGone"), id }),

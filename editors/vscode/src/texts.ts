@@ -491,6 +491,7 @@ export const CHAT = {
     copy: "Copy",
     copyAnswer: "Copy answer",
     attached: "Attached",
+    pictureIsElsewhere: "The picture is not on this machine.",
     attachedText: "What was attached",
     lastAnswer: "The last answer",
     edit: "Edit and send again",

@@ -4,13 +4,32 @@ local texts = require("palimpsest.texts")
 
 local M = {}
 
+--- How the files of pictures begin.
+local HEADS = { "\137PNG\r\n\26\n", "\255\216\255", "GIF87a", "GIF89a", "RIFF" }
+
+--- A picture that lies outside of the folder: the user names it, so its bytes are sent. Nil for any other file.
+local function picture_elsewhere(path)
+  local file = not vim.startswith(path, vim.fn.getcwd() .. "/") and io.open(path, "rb")
+  if not file then
+    return nil
+  end
+  local head = file:read(8) or ""
+  local is_picture = vim.iter(HEADS):any(function(each)
+    return vim.startswith(head, each)
+  end)
+  local data = is_picture and head .. (file:read("*a") or "")
+  file:close()
+  return data and { type = "image", name = vim.fs.basename(path), data = vim.base64.encode(data) } or nil
+end
+
 ---@param chat palimpsest.Chat
 ---@param call palimpsest.Call
 function M.file(chat, argument, call)
   local bufnr = vim.api.nvim_get_current_buf()
   local attachment, label
   if argument ~= "" then
-    attachment, label = { type = "file", path = vim.fn.fnamemodify(argument, ":p") }, argument
+    local path = vim.fn.fnamemodify(argument, ":p")
+    attachment, label = picture_elsewhere(path) or { type = "file", path = path }, argument
   elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
     tell.info(texts.nothing.file)
     return

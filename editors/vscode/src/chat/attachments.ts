@@ -17,13 +17,13 @@ export class Attachments {
     }
 
     /** Adds them and asks what they would cost. The same thing is attached once. */
-    async add(attachments: readonly Attachment[], conversationId: string | undefined): Promise<void> {
+    async add(attachments: readonly Attachment[], conversationId: string | undefined, thumbnail?: string): Promise<void> {
         for (const attachment of attachments) {
             const key = JSON.stringify(attachment);
             if (!this.items.some((each) => JSON.stringify(each.attachment) === key)) {
                 const id = `a${++this.counter}`;
-                const label = attachment.path ?? attachment.type;
-                this.items.push({ id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection" } });
+                const label = attachment.path ?? attachment.name ?? attachment.type;
+                this.items.push({ id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection", ...(thumbnail === undefined ? {} : { thumbnail }) } });
             }
         }
         this.show();

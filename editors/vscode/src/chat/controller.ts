@@ -249,6 +249,10 @@ export class ChatController {
                 const selection = this.desk.selection();
                 return selection === undefined ? this.note(COMPOSER.noSelection) : this.attachments.add([selection], conversationId);
             }
+            case "attachPicture":
+                return this.attachments.add([{ type: "image", name: message.name, data: message.data }], conversationId, message.thumbnail);
+            case "readPicture":
+                return this.readPicture(message.digest);
             case "detach":
                 return this.attachments.remove(message.id);
             case "copy":
@@ -347,6 +351,19 @@ export class ChatController {
             this.attachments.clear();
         } else {
             this.tell({ type: "setDraft", text });
+        }
+    }
+
+    private async readPicture(digest: string): Promise<void> {
+        const conversationId = this.conversation.id;
+        if (conversationId === undefined) {
+            return;
+        }
+        try {
+            const found = await this.server.request(p.ConversationPictureRequest, { conversationId, digest });
+            this.tell({ type: "picture", digest, url: `data:${found.mediaType};base64,${found.data}` });
+        } catch {
+            this.tell({ type: "picture", digest }); // it was deleted, or only its name was shared
         }
     }
 

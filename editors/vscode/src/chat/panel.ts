@@ -74,7 +74,7 @@ export class ChatPanel implements vscode.WebviewViewProvider {
     private page(webview: vscode.Webview): string {
         const nonce = randomBytes(18).toString("base64");
         const file = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.root, "dist", name)).toString();
-        const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; base-uri 'none'; form-action 'none'`;
+        const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}; font-src ${webview.cspSource}; img-src data:; base-uri 'none'; form-action 'none'`;
         return `<!DOCTYPE html>
 <html lang="en">
 <head>

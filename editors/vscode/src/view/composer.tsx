@@ -7,6 +7,7 @@ import { COMPOSER, SAID } from "../texts";
 import { short } from "./figures";
 import { MenuButton } from "./menu";
 import { Icon } from "./page_head";
+import { attach, hasPictures, picturesIn } from "./pictures";
 import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
@@ -198,6 +199,13 @@ function ComposerForm({ state, typed }: Props) {
         field.current?.focus();
         change(`${value}${text.slice(at)}`, value.length);
     };
+    const takePictures = (event: Event, given: DataTransfer | null) => {
+        const pictures = picturesIn(given);
+        if (pictures.length > 0) {
+            event.preventDefault();
+            void attach(pictures, post);
+        }
+    };
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.isComposing) {
             return;
@@ -247,7 +255,7 @@ function ComposerForm({ state, typed }: Props) {
                     <ul class="chips" aria-label={SAID.attachments(tokens)} data-testid="chips">
                         {state.chips.map((chip) => (
                             <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip is-bad"} title={chip.problem ?? `${chip.tokens.toLocaleString("en")} ${SAID.tokens}`}>
-                                <Icon name={chip.problem === undefined ? "file-code" : "error"} /><span class="ellipsis">{visible(chip.label)}</span>
+                                {chip.thumbnail !== undefined && chip.problem === undefined ? <img class="thumb" src={chip.thumbnail} alt="" /> : <Icon name={chip.problem === undefined ? "file-code" : "error"} />}<span class="ellipsis">{visible(chip.label)}</span>
                                 <span class="size">{chip.problem === undefined ? short(chip.tokens) : visible(chip.problem)}</span>
                                 <button type="button" class="x" aria-label={SAID.remove(visible(chip.label))} onClick={() => post({ type: "detach", id: chip.id })}><Icon name="close" /></button>
                             </li>
@@ -268,6 +276,9 @@ function ComposerForm({ state, typed }: Props) {
                     data-testid="composer"
                     onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
                     onKeyDown={onKeyDown}
+                    onPaste={(event) => { takePictures(event, event.clipboardData); }}
+                    onDragOver={(event) => { if (hasPictures(event.dataTransfer)) { event.preventDefault(); } }}
+                    onDrop={(event) => { takePictures(event, event.dataTransfer); }}
                     onBlur={() => { flush.current(); }}
                 />
                 <div class="bar">

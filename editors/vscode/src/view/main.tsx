@@ -6,6 +6,7 @@ import { listen } from "./actions";
 import { App } from "./app";
 import { Coalescer } from "./coalesce";
 import { Pace } from "./pace";
+import { take } from "./pictures";
 import { EndsContext } from "./post";
 import { INITIAL, reduce, type Local, type State } from "./state";
 
@@ -47,7 +48,9 @@ const coalescer = new Coalescer<FromHost>((callback) => { pace.next(callback); }
 document.addEventListener("keydown", () => { pace.typed(); }, true);
 window.addEventListener("message", (event: MessageEvent<unknown>) => {
     const message = readFromHost(event.data);
-    if (message !== undefined) {
+    if (message?.type === "picture") {
+        take(message);
+    } else if (message !== undefined) {
         coalescer.add(message);
         if (message.type !== "deltas") {
             pace.hurry();

@@ -11,6 +11,7 @@ import { short, spent, time } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
+import { Picture } from "./pictures";
 import { GrowingMarkdown, Markdown } from "./text";
 import type { Steps } from "./steps";
 import { Attached, AttachedChips, Thinking, ToolCalls, type ToolCall } from "./tool_line";
@@ -204,6 +205,8 @@ function Part({ part }: { readonly part: MessagePart }) {
             return <Markdown text={part.text ?? ""} />;
         case "reasoning":
             return <Thinking text={part.text ?? ""} />;
+        case "image":
+            return <Picture part={part} />;
         default:
             return <Attached icon="note" title={visible(part.name ?? part.type)} text={part.text ?? ""} />;
     }

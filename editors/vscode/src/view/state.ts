@@ -185,6 +185,8 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, usage: message.usage };
         case "chips":
             return { ...state, chips: message.chips };
+        case "picture":
+            return state; // it is shown by the picture itself
         case "completions":
             return message.seq >= state.completion.seq ? { ...state, completion: message } : state;
         case "approval":

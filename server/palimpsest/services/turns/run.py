@@ -27,6 +27,7 @@ from palimpsest.domain.errors import (
     is_out_of_handles,
 )
 from palimpsest.domain.messages import Content, ConversationId, TurnId
+from palimpsest.domain.models.limits import Model
 from palimpsest.domain.models.provider import (
     Counted,
     Finished,
@@ -207,7 +208,7 @@ class TurnRun:
                     if has_answer(failed.journal.events):
                         raise
                 if not await fallback.after(error, context, prepared):
-                    raise
+                    raise _explained(error, prepared, context.state.model) from None
                 if failed is not None:
                     await self._commit(context, failed, Ending.ERRORED, None)
                     self._step = None
@@ -321,6 +322,21 @@ class TurnRun:
     def _closed_late(self, conversation_id: ConversationId) -> None:
         self.services.contexts.forget(conversation_id)
         self.services.changed(conversation_id)
+
+
+def _explained(
+    error: ProviderError | RecentMessagesTooLarge, prepared: PreparedContext | None, model: Model
+) -> ProviderError | RecentMessagesTooLarge:
+    """The error; of a refusal of a request with pictures, also what to do if those are why."""
+    has_pictures = prepared is not None and any(content.images for content in prepared.messages)
+    is_refusal = isinstance(error, ProviderError) and error.kind in (ErrorKind.BAD_RESPONSE, ErrorKind.NOT_FOUND)
+    if not isinstance(error, ProviderError) or not (has_pictures and is_refusal and model.images is not None):
+        return error
+    told = (
+        f"{error} The request held pictures. If this model sees none, set `models.{model.service_name}.images` to "
+        "false: it is then told their names."
+    )
+    return ProviderError(error.kind, told, error.detail, is_retryable=error.is_retryable)
 
 
 async def _stream(step: _Step, events: AsyncGenerator[StreamEvent, None], turn: RunningTurn) -> None:

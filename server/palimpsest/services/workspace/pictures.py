@@ -74,6 +74,7 @@ def _decoded(label: str, name: str, data: bytes) -> Picture:
             shown = ImageOps.exif_transpose(opened)
             has_alpha = shown.has_transparency_data
             plain = shown.convert("RGBA" if has_alpha else "RGB")
+            plain.info.clear()  # comments and profiles, which would be written again
     except bombs:
         raise InvalidRequest(
             f"{label!r} has over {MAX_PIXELS:,} pixels. Scale it down, then attach it again."

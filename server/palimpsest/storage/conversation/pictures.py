@@ -17,8 +17,8 @@ def read(conversation_id: ConversationId, digest: Digest) -> tuple[ImagePart, by
         found = execute(
             """SELECT message_id, message.content FROM message
             JOIN message_content ON message_content.message = message.id
-            WHERE conversation = ? AND message_id >= ? AND message_id < ? AND digest = ? AND message.content IS NOT NULL
-            ORDER BY message_id""",
+            WHERE conversation = ? AND message_id >= ? AND message_id < ? AND message_content.digest = ?
+            AND message.content IS NOT NULL ORDER BY message_id""",
             *(owner, first, after, digest),
         ).fetchall()
         going = pending_work.being_purged(owner)
