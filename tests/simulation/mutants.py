@@ -177,8 +177,8 @@ MUTANTS: Final = (
         "        if self._pending:\n            self._begin_write()\n        self.show(write.result())\n",
         "        if self._pending:\n            self._begin_write()\n",
         also=(
-            "        write.add_done_callback(functools.partial(self._end_write, batch))\n",
-            "        write.add_done_callback(functools.partial(self._end_write, batch))\n"
+            "        write.add_done_callback(functools.partial(self._end_write, batch, data))\n",
+            "        write.add_done_callback(functools.partial(self._end_write, batch, data))\n"
             "        self.show([Numbered(0, event) for event in batch])\n",
         ),
         profile="machines",
