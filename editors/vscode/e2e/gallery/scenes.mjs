@@ -48,9 +48,11 @@ const back = async (window) => {
 };
 
 async function ask(window, text) {
-    const before = await window.panel.getByRole("article").count();
+    // By the name of the last row: of a long conversation only rows near the end are elements.
+    const last = () => window.panel.locator('[data-testid^="message-"]').last().getAttribute("data-testid", { timeout: 100 }).catch(() => undefined);
+    const before = await last();
     await window.send(text);
-    await until("the answer begins", async () => (await window.panel.getByTestId("live").count()) > 0 || (await window.panel.getByRole("article").count()) > before);
+    await until("the answer begins", async () => (await window.panel.getByTestId("live").count()) > 0 || (await last()) !== before);
     await window.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
 }
 
