@@ -6,6 +6,7 @@ the fake imports only the table of providers, which needs the standard library a
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -224,3 +225,46 @@ async def test_ollama_reads_refusals(fake: FakeModels) -> None:
     with pytest.raises(ollama.ResponseError, match="not found"):
         async for _ in await client.chat(model="m", messages=ASKED, stream=True):
             pass
+
+
+# --- Pictures ---------------------------------------------------------------------------------------------------------
+
+
+PICTURE = b"\x89PNG\r\n\x1a\nlogin"
+DATA = base64.b64encode(PICTURE).decode()
+CLAUDES = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA}}
+RESPONSES = {"type": "input_image", "image_url": f"data:image/png;base64,{DATA}", "detail": "high"}
+CHATS = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}}
+GEMINIS = {"inlineData": {"mimeType": "image/png", "data": DATA}}
+"""As our clients write it (`tests/clients/test_pictures.py` shows that they do)."""
+
+
+def test_the_types_of_the_sdks_take_our_pictures_in_messages_and_results() -> None:
+    from anthropic.types import ImageBlockParam, ToolResultBlockParam  # type: ignore[import-not-found,unused-ignore]
+    from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+    from openai.types.chat import ChatCompletionContentPartImageParam  # type: ignore[import-not-found,unused-ignore]
+    from openai.types.responses import ResponseInputParam  # type: ignore[import-not-found,unused-ignore]
+    from pydantic import TypeAdapter
+
+    TypeAdapter(ImageBlockParam).validate_python(CLAUDES)
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "x"}, CLAUDES]}
+    TypeAdapter(ToolResultBlockParam).validate_python(result)
+    output = {"type": "function_call_output", "call_id": "a", "output": [RESPONSES]}
+    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}, RESPONSES]}
+    TypeAdapter(ResponseInputParam).validate_python([message, output])
+    TypeAdapter(ChatCompletionContentPartImageParam).validate_python(CHATS)
+    part = types.Part.model_validate(GEMINIS)
+    assert (part.inline_data.mime_type, part.inline_data.data) == ("image/png", PICTURE)
+
+
+async def test_gemini_and_ollama_write_pictures_as_we_do(fake: FakeModels, gemini: Any) -> None:
+    part = genai.types.Part.from_bytes(data=PICTURE, mime_type="image/png")
+    async for _ in await gemini.aio.models.generate_content_stream(model="gemini-x", contents=[part, "Hi"]):
+        pass
+    sent = fake.bodies[-1]["contents"][0]["parts"][0]["inlineData"]
+    assert (sent["data"], sent.get("mimeType") or sent["mime_type"]) == (DATA, "image/png")  # the service takes both
+    client = ollama.AsyncClient(host=fake.url)
+    asked = [{"role": "user", "content": "Hi", "images": [PICTURE]}]
+    async for _ in await client.chat(model="m", messages=asked, stream=True):
+        pass
+    assert fake.bodies[-1]["messages"][0]["images"] == [DATA]
