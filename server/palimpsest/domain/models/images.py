@@ -18,10 +18,11 @@ from palimpsest.domain.messages import ImagePart
 class Patches:
     """A token for each square of the picture, which is first scaled down to the most squares and the longest edge.
 
-    Claude (platform.claude.com, "Vision", read 2026-11-27): squares of 28 pixels, which its older words
+    Claude (platform.claude.com, "Vision", excerpts read 2026-11-27): squares of 28 pixels, which its older words
     "width x height / 750" come near to; at most 1,568 pixels and as many tokens, or 2,576 and 4,784 for later models.
-    OpenAI (platform.openai.com, "Images and vision", read 2026-11-27): squares of 32 pixels, at most 1,536, or 2,500
-    for later models at detail `high`, times the model's multiplier.
+    OpenAI (platform.openai.com, "Images and vision", by what others quoted of it until 2026-11-27): squares of 32
+    pixels, at most 1,536, or 2,500 for later models at detail `high`, times the model's multiplier. For the small
+    models of GPT-5 users measured 1.2 and 1.5 where the page says 1.62 and 2.46; the page's are taken, which are safe.
     """
 
     edge: int
@@ -43,7 +44,8 @@ class Patches:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """OpenAI's older models at detail `high` (platform.openai.com, "Images and vision", read 2026-11-27).
+    """OpenAI's older models at detail `high` (platform.openai.com, "Images and vision", by what others quoted of it
+    until 2026-11-27).
 
     The picture is scaled into 2,048 x 2,048, then down to 768 on the shorter edge. It takes a fixed number of tokens,
     and some for each tile of 512 x 512.
@@ -61,8 +63,9 @@ class Tiles:
 
 @dataclass(frozen=True, slots=True)
 class Crops:
-    """Gemini 2 (ai.google.dev, "Understand and count tokens", read 2026-11-27): 258 tokens for a picture within
-    384 x 384, else for each crop, which is two thirds of the shorter edge, between 256 and 768 pixels."""
+    """Gemini 2 (ai.google.dev, "Understand and count tokens", by what others quoted of it until 2026-11-27): 258
+    tokens for a picture within 384 x 384, else for each crop, which is two thirds of the shorter edge, between 256 and
+    768 pixels."""
 
     crop: int = 258
 
@@ -77,8 +80,8 @@ class Crops:
 class Fixed:
     """The same for every picture.
 
-    Gemini 3 and later (ai.google.dev, "Media resolution", read 2026-11-27): at most 1,120 tokens unless the request
-    asks for less.
+    Gemini 3 and later (ai.google.dev, "Media resolution", by what others quoted of it until 2026-11-27): at most
+    1,120 tokens unless the request asks for less.
     """
 
     each: int
