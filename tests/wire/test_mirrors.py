@@ -27,6 +27,8 @@ from palimpsest.services.conversation import transfer as own_transfer
 from palimpsest.services.mcp.server import ServerState
 from palimpsest.services.models import editor_models as own_editor_models
 from palimpsest.services.models import keys, model_services
+from palimpsest.services.tools.taking_back import Outcome
+from palimpsest.storage.file_changes import ChangeState
 from palimpsest.wire.areas import (
     adoption,
     attachments,
@@ -36,6 +38,7 @@ from palimpsest.wire.areas import (
     credentials,
     editor_models,
     facts,
+    file_changes,
     mcp,
     models,
     recovery,
@@ -73,6 +76,10 @@ MIRRORS: dict[type[Enum], Mirror] = {
     editor_models.EditorModelErrorKind: Mirror(own_editor_models.Failing, only_in_server=frozenset(("GONE", "SILENT"))),
     facts.FactKind: Mirror(fact.FactType),
     facts.SourceCondition: Mirror(fact.FactState),
+    file_changes.FileChangeState: Mirror(
+        ChangeState, frozenset(("UNKNOWN",)), frozenset(("ASKED",)), has_own_values=True
+    ),
+    file_changes.UndoOutcome: Mirror(Outcome, has_own_values=True),
     recovery.AnswerBreak: Mirror(own_recovery.Break),
     recovery.RecoveryAction: Mirror(own_recovery.Resolution),
     recovery.CallFate: Mirror(own_recovery.CallFate),
@@ -97,6 +104,7 @@ ONLY_IN_PROTOCOL: frozenset[type[Enum]] = frozenset(
         conversations.SharingState,
         editor_models.EditorModelDeltaType,
         editor_models.EditorModelPartType,
+        file_changes.FileChangeKind,
         models.SwitchOutcome,
         usage.ContextStatus,
     )
