@@ -374,6 +374,8 @@ async def test_of_two_editors_the_one_that_holds_the_file_changes_it(desk: Desk)
     other.held["a.py"] += "mine\n"
     (refused,) = await desk.changes.take_back(C)
     assert "two editors" in (refused.problem or "")
+    with pytest.raises(InvalidRequest, match="two editors"):
+        await desk.changes.texts(C, refused.change_ids)
     other.close("a.py")
     desk.editor.held.clear()
     done = await desk.changes.take_back(C, other)

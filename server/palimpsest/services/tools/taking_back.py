@@ -120,14 +120,17 @@ class FileChanges:
 
     async def texts(self, conversation_id: ConversationId, change_ids: Collection[str]) -> Texts:
         """A file before the first and after the last of these edits of it, and now. Raises InvalidRequest when they are
-        of more than one file, and NotFound."""
+        of more than one file, or where it is unclear what the file says now, and NotFound."""
         chosen = _chosen(await self._stored(conversation_id, None), change_ids)
         if len({change.path for change in chosen}) != 1:
             raise InvalidRequest("Name edits of one file.")
         edits = await self._read(chosen)
         if edits is None:
             raise NotFound(_NOT_KEPT)
-        now = await self._text(chosen)
+        try:
+            now = await self._text(chosen)
+        except _Refused as error:
+            raise InvalidRequest(str(error)) from None
         return Texts(chosen[0].path, edits[0].before, edits[-1].after, now)
 
     async def take_back(
