@@ -123,9 +123,15 @@ _SUM: Final = r"context limit: ([\d,]+) \+ ([\d,]+)"
 
 
 def from_answer(
-    provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str] | None = None
+    provider: str,
+    model: str,
+    status: int | None,
+    body: Any,
+    headers: Mapping[str, str] | None = None,
+    *,
+    has_key: bool = True,
 ) -> ProviderError:
-    """The error for a service's answer.
+    """The error for a service's answer. `has_key`: whether the request had a key.
 
     `status` is None for an error inside a stream that began with 200. `body` is the decoded JSON, or the text when it
     was not JSON. Every status and every body give an error.
@@ -151,7 +157,7 @@ def from_answer(
     facts = ", ".join(fact for fact in known if fact)
     says_retry = headers.get("x-should-retry")
     is_retryable = says_retry == "true" if says_retry in ("true", "false") else kind in RETRYABLE
-    sentence = rule.sentence.format(model=model) or _sentence(kind, provider, detail, status)
+    sentence = rule.sentence.format(model=model) or _sentence(kind, provider, detail, status, has_key=has_key)
     return ProviderError(kind, f"{sentence} ({facts})" if facts else sentence, detail, is_retryable=is_retryable)
 
 
@@ -255,7 +261,7 @@ def _seconds_until(date: str) -> float:
     return parsedate_to_datetime(date).timestamp() - time.time()
 
 
-def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int | None) -> str:
+def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int | None, *, has_key: bool) -> str:
     model = detail.model
     match kind:
         case ErrorKind.CONTEXT_TOO_LONG if detail.limit_tokens and detail.projected_tokens:
@@ -266,6 +272,8 @@ def _sentence(kind: ErrorKind, provider: str, detail: ErrorDetail, status: int |
             return f"The account at {provider} has no credit or quota left. Check its billing page."
         case ErrorKind.FILTERED:
             return f"{provider} refused the request because of its content rules."
+        case ErrorKind.AUTH if status == 401 and not has_key:
+            return f"{provider} asks for a key, and none is known. Give one with `palimpsest login {provider}`."
         case ErrorKind.AUTH if not model:
             return f"{provider} did not accept the key. Check the key."
         case ErrorKind.AUTH:

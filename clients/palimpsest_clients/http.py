@@ -197,7 +197,7 @@ class ModelService:
         except _FOREIGN_ERRORS as error:
             raise transport_error(self._provider, model, error, self._base_url) from error
         if not response.is_success:
-            raise _refusal(self._provider, model, response.status_code, answer, response.headers)
+            raise self._refusal(model, response.status_code, answer, response.headers)
         if isinstance(answer, str):
             raise self._bad_response(model, "answered with something that is not JSON")
         return answer
@@ -234,7 +234,7 @@ class ModelService:
             is_error = isinstance(body, Mapping) and "error" in body
             if not response.is_success or is_error:
                 status = None if response.is_success else response.status_code
-                raise _refusal(self._provider, model, status, body, response.headers)
+                raise self._refusal(model, status, body, response.headers)
             raise self._bad_response(model, "answered with something that is not an event stream")
         response.encoding = "utf-8"  # the encoding of event streams, whatever the header says
         async with aclosing(_lines(response) if is_lines else _event_data(response)) as source:
@@ -253,7 +253,7 @@ class ModelService:
         if not isinstance(event, Mapping):
             raise self._bad_response(model, "sent an event that is not a JSON object")
         if event.get("error"):
-            raise _refusal(self._provider, model, None, event, headers)
+            raise self._refusal(model, None, event, headers)
         return event
 
     def _decoded(self, event: Mapping[str, Any], decoder: Decoder, model: str) -> Sequence[StreamEvent]:
@@ -286,12 +286,11 @@ class ModelService:
                 ) from None
         return self._client
 
-
-def _refusal(provider: str, model: str, status: int | None, body: Any, headers: Mapping[str, str]) -> ProviderError:
-    """The error for the answer. The service's id of the request is for its support, so only the log gets it."""
-    if request_id := faults.request_id(headers):
-        log.info("%s did not answer its request %s", provider, request_id)
-    return faults.from_answer(provider, model, status, body, headers)
+    def _refusal(self, model: str, status: int | None, body: Any, headers: Mapping[str, str]) -> ProviderError:
+        """The error for the answer. The service's id of the request is for its support, so only the log gets it."""
+        if request_id := faults.request_id(headers):
+            log.info("%s did not answer its request %s", self._provider, request_id)
+        return faults.from_answer(self._provider, model, status, body, headers, has_key=self._key is not None)
 
 
 def transport_error(provider: str, model: str, error: Exception, base_url: str = "") -> ProviderError:

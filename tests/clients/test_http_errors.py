@@ -539,6 +539,15 @@ async def test_blanks_around_a_pasted_key_are_dropped(fake: FakeProvider) -> Non
     assert (await ask("chat", fake.url, key=f" {KEY}\n")).error is None
 
 
+async def test_a_service_that_wants_a_key_where_none_is_known_is_not_said_to_refuse_one(fake: FakeProvider) -> None:
+    async with aclosing(ChatCompletionsClient(None, fake.url + SUFFIX["chat"], "box", retry=QUICK)) as client:
+        error = error_of(await collect(client.stream(context(user("Hi")))))
+    assert error.kind is ErrorKind.AUTH
+    assert "none is known" in str(error)
+    assert "`palimpsest login box`" in str(error)
+    assert "did not accept the key" in str(error_of(await ask("chat", fake.url, key="another")))
+
+
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 

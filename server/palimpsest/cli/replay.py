@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show",
         type=int,
         metavar="N",
-        help="print the context before message N of the session, as a page to read, and nothing else",
+        help="print the context before message N of the one FILE, as a page to read, and nothing else",
     )
     parser.add_argument(
         "--conversation",
@@ -92,6 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.files) == (arguments.conversation is not None):
         raise InvalidRequest("Give the files of sessions to replay, or --conversation for a stored conversation.")
     if arguments.conversation is not None:
+        if arguments.show is not None:
+            raise InvalidRequest(
+                "--show takes the file of a session. `palimpsest export NAME --output FILE` writes one."
+            )
         done = asyncio.run(_check(arguments.folder.resolve(), arguments.conversation))
         return print_check(done, as_json=arguments.json)
     setting = read_setting(arguments.model, arguments.window, arguments.reserve, os.environ)

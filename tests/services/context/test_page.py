@@ -11,10 +11,12 @@ from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
 from palimpsest.domain.context.recall_report import Found, LeftOut, LeftOutBecause, RecallReport
 from palimpsest.domain.context.request_layout import Front
-from palimpsest.domain.context.rules.standing import front_text
+from palimpsest.domain.context.rules.standing import TAKEN_BACK, front_text
+from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.messages import MessageId, TextPart, ToolCallPart
 from palimpsest.services.chat.commands.markdown import plain
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
+from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.state import ContextState
 
 RULE = "Never use tabs."
@@ -62,13 +64,39 @@ async def test_the_rules_come_first_and_once_then_the_summaries_and_the_live_mes
     assert page.startswith(f"{state.estimate.mean:,} tokens (at most {state.estimate.upper:,})")
 
 
+async def test_a_rule_or_a_pin_that_was_taken_back_since_says_so(bench: Opener) -> None:
+    b = await with_two_summaries(bench)
+    commands = RuleCommands(b.session.contexts)
+    rules = await commands.pin(b.conversation_id, "Answer in English.")
+    pin = next(str(entry.id) for entry in rules.whole.open_entries() if entry.is_pin)
+    state = await state_of(b)
+    state.front = Front(front_text(["- Answer in English.", f"- {TAKEN_BACK}Use no loops."]), 10)
+    for id in (pin, "8.0"):
+        await commands.withdraw(b.conversation_id, id)
+    assert below(context_page(state, Reader()), "## Standing rules").strip().split("\n") == [
+        "- [8.0] Never use tabs. (no longer in force)",
+        "- Answer in English. (no longer in force)",
+        "- Use no loops. (no longer in force)",
+    ]
+
+
+async def test_a_summary_is_said_to_take_as_many_tokens_as_its_part_of_the_request(bench: Opener) -> None:
+    b = await with_two_summaries(bench)
+    state = await state_of(b)
+    state.cut = replace(state.cut, estimator=Estimator(1.5, 0.01))
+    said = re.findall(r"(?m)^## Summary (\d+): .* (\d+) tokens\)$", context_page(state, Reader()))
+    parts = [(str(each.summary_id), str(each.tokens)) for each in state.segments if each.summary_id is not None]
+    assert said == parts
+    assert len(parts) == 2
+
+
 async def test_a_summary_begins_with_the_users_words_and_each_line_names_its_message(bench: Opener) -> None:
     state = await state_of(await with_two_summaries(bench))
     first = state.pieces[0]
     assert isinstance(first, SummaryPiece)
-    sections = re.findall(r"(?m)^### (.*)$", summary_page(first, Reader()))
+    sections = re.findall(r"(?m)^### (.*)$", summary_page(first, 10, Reader()))
     assert sections[:2] == ["Said by the user", "Done"]
-    said, _, rest = summary_page(first, Reader()).partition("### Done")
+    said, _, rest = summary_page(first, 10, Reader()).partition("### Done")
     lines = [line for line in f"{said}{rest.partition('###')[0]}".split("\n")[1:] if line and line[0] != "#"]
     assert lines
     assert all(re.match(r"- \[[0-7]\] |  - → ", line) for line in lines)
@@ -111,8 +139,8 @@ async def test_no_text_becomes_markdown_and_what_is_left_out_is_counted(bench: O
     assert "command:x" not in page
     first = (await state_of(await with_two_summaries(bench))).pieces[0]
     assert isinstance(first, SummaryPiece)
-    whole = summary_page(first, Reader()).count("\n")
-    short = summary_page(first, Reader(most_lines=3))
+    whole = summary_page(first, 10, Reader()).count("\n")
+    short = summary_page(first, 10, Reader(most_lines=3))
     assert re.search(r"… \d+ more lines$", short)
     assert short.count("\n") < whole
 

@@ -10,10 +10,12 @@ from typing import Final
 
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
+from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.recall_report import Found, LeftOutBecause, RecallReport
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.rules.standing import HEAD as RULES_HEAD
+from palimpsest.domain.context.rules.standing import TAKEN_BACK
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, MessageId, Role
 from palimpsest.services.context.state import ContextState
@@ -49,14 +51,20 @@ def context_page(state: ContextState, reader: Reader) -> str:
     """The context of a conversation as a page."""
     summaries = [piece for piece in state.pieces if isinstance(piece, SummaryPiece)]
     lives = [piece for piece in state.pieces if isinstance(piece, MessagePiece)]
+    sizes = summary_tokens(state.segments)
     sections = [
         _head(state, len(summaries), len(lives), reader),
         _section("Standing rules", _rules(state, summaries, reader)),
-        *(summary_page(piece, reader) for piece in summaries),
+        *(summary_page(piece, sizes[piece.summary.id], reader) for piece in summaries),
         *(_recalled(piece, reader) for piece in lives),
         _section("Messages as they were said", _messages(lives, reader)),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def summary_tokens(segments: Iterable[Segment]) -> dict[int, int]:
+    """The model's tokens of each summary among the segments, by its id."""
+    return {each.summary_id: each.tokens for each in segments if each.summary_id is not None}
 
 
 def summary_text(summary: Summary, reader: Reader) -> str:
@@ -74,14 +82,14 @@ def _summary_lines(summary: Summary, reader: Reader) -> list[str]:
     return [_line(line, reader) for line in text.strip("\n").split("\n")]
 
 
-def summary_page(piece: SummaryPiece, reader: Reader) -> str:
-    """What one summary says, without the standing rules."""
+def summary_page(piece: SummaryPiece, tokens: int, reader: Reader) -> str:
+    """What one summary says, without the standing rules. `tokens`: the model's."""
     summary = piece.summary
     lines = _summary_lines(summary, reader)
     n_more = 0 if reader.most_lines is None else len(lines) - reader.most_lines
     if n_more > 0:
         lines = [*lines[:-n_more], "", f"… {counted(n_more, 'more line')}"]
-    where = f"{_span(piece.start, piece.end)} ({summary.kind}, level {summary.level}, {counted(piece.tokens, 'token')})"
+    where = f"{_span(piece.start, piece.end)} ({summary.kind}, level {summary.level}, {counted(tokens, 'token')})"
     return _section(f"Summary {summary.id}: {where}", lines)
 
 
@@ -118,14 +126,21 @@ def _section(heading: str, lines: list[str]) -> str:
 
 
 def _rules(state: ContextState, summaries: list[SummaryPiece], reader: Reader) -> list[str]:
-    """Each rule in front and in the summaries, once; with its id where it comes from a message."""
+    """Each rule in front and in the summaries, once; with its id where it comes from a message. A rule that was taken
+    back since says so."""
     rules: dict[str, str] = {}
     for piece in summaries:
         for id, text in split_standing_rules(piece.summary.text)[0]:
             rules.setdefault(text, f"[{id}] {text}")
+    gone = set[str]() if state.rules is None else state.rules.taken_back()
     for item in state.front.text.removeprefix(RULES_HEAD).split("\n- ")[1:]:
-        rules.setdefault(item, item)
-    return [f"- {reader.escape(' '.join(rule.split()))}" for rule in rules.values()]
+        if item.startswith(TAKEN_BACK):
+            gone.add(item.removeprefix(TAKEN_BACK))
+        rules.setdefault(item.removeprefix(TAKEN_BACK), item.removeprefix(TAKEN_BACK))
+    return [
+        f"- {reader.escape(' '.join(line.split()))}{' (no longer in force)' if text in gone else ''}"
+        for text, line in rules.items()
+    ]
 
 
 def _recalled(piece: MessagePiece, reader: Reader) -> str:

@@ -55,7 +55,7 @@ class RuleCommands:
         rules = await read_rules(self.engine.store, state)
         entry = next((each for each in rules.whole.open_entries() if str(each.id) == rule_id), None)
         if entry is None:
-            raise NotFound(f"No standing rule {rule_id!r} holds in this conversation. List them and choose one.")
+            raise NotFound(f"No standing rule {rule_id!r} holds in this conversation. /rules lists them.")
 
         def write() -> None:
             for pin in commanded_rules.pins():

@@ -224,7 +224,7 @@ class HistoryEditor:
             if isinstance(piece, SummaryPiece) and piece.summary.id == summary_id:
                 return index, piece
         raise NotFound(
-            f"There is no summary {summary_id} in this conversation's context. Choose one that the context shows."
+            f"There is no summary {summary_id} in this conversation's context. /context shows them with their numbers."
         )
 
     async def _made_of(self, state: ContextState, old: SummaryPiece) -> list[Piece]:

@@ -28,7 +28,7 @@ from palimpsest.domain.messages import Content, MessageId, Role, TextPart
 
 HEAD: Final = "[Standing rules]\nThe user's standing rules, beside those in the conversation:"
 NEWS_HEAD: Final = "[Standing rules]\nSince the conversation began, the user has also ruled:"
-_TAKEN_BACK: Final = "No longer in force: "
+TAKEN_BACK: Final = "No longer in force: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,13 @@ class StandingRules:
         """Raw tokens that rules may take."""
         return self.basis.cap_tokens
 
+    def taken_back(self) -> set[str]:
+        """The texts of rules and pins that held once and hold no longer."""
+        entries = self.whole.entries
+        closed = {entry.text for entry in entries if entry.state is not RuleState.OPEN}
+        closed |= {pin.text for pin in self.basis.commands.closed_pins}
+        return closed - {entry.text for entry in entries if entry.state is RuleState.OPEN}
+
     def lines(self, left_out: Sequence[tuple[MessageId, MessageId]]) -> tuple[str, ...]:
         """The items that a request must hold before its messages, when `left_out` are not sent (`front_lines`)."""
         return front_lines(self.whole, self.demoted, self.basis.commands.taken_back, left_out)
@@ -112,7 +119,7 @@ def front_lines(
         if entry.state is RuleState.OPEN and is_homeless and entry not in demoted:
             lines.append(f"- {entry.text}")
         elif entry.id in taken_back and entry.text not in pinned:
-            lines.append(f"- {_TAKEN_BACK}{entry.text}")
+            lines.append(f"- {TAKEN_BACK}{entry.text}")
     return tuple(dict.fromkeys(lines))
 
 
@@ -129,7 +136,7 @@ def news_text(lines: Sequence[str], closed_pins: Iterable[Pin], told: str) -> st
     """
     news = [line for line in lines if not _says(told, line)]
     news += [
-        f"- {_TAKEN_BACK}{pin.text}"
+        f"- {TAKEN_BACK}{pin.text}"
         for pin in closed_pins
         if f"- {pin.text}" not in lines and _says(told, f"- {pin.text}")
     ]
@@ -138,7 +145,7 @@ def news_text(lines: Sequence[str], closed_pins: Iterable[Pin], told: str) -> st
 
 def _says(told: str, line: str) -> bool:
     """Whether the item is in the text as a whole and is not taken back behind."""
-    return _last(told, line) > _last(told, f"- {_TAKEN_BACK}{line.removeprefix('- ')}")
+    return _last(told, line) > _last(told, f"- {TAKEN_BACK}{line.removeprefix('- ')}")
 
 
 def _last(told: str, item: str) -> int:

@@ -14,8 +14,7 @@ from palimpsest.services.chat.commands.costs import dollars
 from palimpsest.services.chat.commands.markdown import minute, plain, seconds, table
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
-from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
-from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page, summary_tokens
 from palimpsest.services.conversation.history import Compaction
 from palimpsest.wording import counted
 
@@ -38,7 +37,7 @@ async def context(scope: Scope, argument: str) -> Reply:
     wanted = summary(argument, "/context") if argument else None
     plan = await reports.explain(scope.contexts, scope.conversation_id, None)
     if wanted is not None:
-        return Reply(_one_summary(plan.state, wanted))
+        return Reply(_one_summary(plan, wanted))
     reader = Reader(plain, _MOST_LINES, _MOST_MESSAGES)
     rows = [
         (
@@ -62,11 +61,11 @@ async def context(scope: Scope, argument: str) -> Reply:
     return Reply("\n\n".join(part for part in parts if part))
 
 
-def _one_summary(state: ContextState, wanted: SummaryId) -> str:
+def _one_summary(plan: reports.Plan, wanted: SummaryId) -> str:
     """Raises InvalidRequest when the context has no such summary."""
-    for piece in state.pieces:
+    for piece in plan.state.pieces:
         if isinstance(piece, SummaryPiece) and piece.summary.id == wanted:
-            return summary_page(piece, Reader(plain))
+            return summary_page(piece, summary_tokens(plan.segments)[wanted], Reader(plain))
     raise InvalidRequest(f"The context has no summary {wanted}. /context shows its summaries with their numbers.")
 
 

@@ -36,7 +36,7 @@ class SlashCommand:
 COMMANDS: Final = (
     SlashCommand(CommandName.CONTEXT, "[N]", "Show what the next request contains, and why, or all of summary N."),
     SlashCommand(CommandName.SUMMARIZE, "[A-B]", "Summarize older messages now, or messages A to B."),
-    SlashCommand(CommandName.EXPAND, "N", "Replace summary N by the messages that it summarizes."),
+    SlashCommand(CommandName.EXPAND, "N", "Replace summary N by what it was made of: messages, or smaller summaries."),
     SlashCommand(CommandName.REGENERATE, "N", "Write summary N again."),
     SlashCommand(CommandName.UNDO, "", "Undo the last change of summaries. Repeat it to undo the change before."),
     SlashCommand(CommandName.REDO, "", "Redo the change of summaries that you undid last."),
