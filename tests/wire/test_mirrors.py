@@ -20,6 +20,7 @@ from palimpsest.domain.facts import fact
 from palimpsest.domain.models import limits, provider
 from palimpsest.domain.settings import settings
 from palimpsest.domain.sharing import status
+from palimpsest.domain.taking_back import ChangeState
 from palimpsest.domain.turns import journal, states
 from palimpsest.domain.turns import recovery as own_recovery
 from palimpsest.services.chat import mentions
@@ -28,7 +29,6 @@ from palimpsest.services.mcp.server import ServerState
 from palimpsest.services.models import editor_models as own_editor_models
 from palimpsest.services.models import keys, model_services
 from palimpsest.services.tools.taking_back import Outcome
-from palimpsest.storage.file_changes import ChangeState
 from palimpsest.wire.areas import (
     adoption,
     attachments,

@@ -129,6 +129,27 @@ async def test_live_messages_are_one_line_each_with_number_and_role(bench: Opene
     assert lines[1].endswith("…")
 
 
+async def test_the_lines_and_names_of_each_message_are_an_item_of_their_own(bench: Opener) -> None:
+    state = await state_of(await with_two_summaries(bench))
+    first = state.pieces[0]
+    assert isinstance(first, SummaryPiece)
+    text = "## Lines and names, by message\n\n[1] a = 1\n[3] b = 2\n\n## Also named\n\npump_1, pump_2"
+    piece = replace(first, summary=replace(first.summary, text=text))
+    assert summary_page(piece, 10, Reader(plain)).split("\n")[2:] == [
+        "### Lines and names, by message",
+        "",
+        "",
+        f"- {plain('[1] a = 1')}",
+        f"- {plain('[3] b = 2')}",
+        "",
+        "",
+        "### Also named",
+        "",
+        "",
+        plain("pump_1, pump_2"),
+    ]
+
+
 async def test_no_text_becomes_markdown_and_what_is_left_out_is_counted(bench: Opener) -> None:
     b = await bench([says("![x](http://host/x.png) <b>bold</b> | cell"), says("# No heading")])
     for text in ("[click](command:x) *now*", "and then?"):

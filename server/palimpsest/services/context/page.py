@@ -25,6 +25,8 @@ _MESSAGE_CHARS: Final = 200
 _MOST_LEFT_OUT: Final = 5
 """Of what a search left out: the best of it is shown, the rest is counted."""
 _LINE: Final = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6}|[-*•]|→)?\s*(?P<text>.*)")
+_OF_MESSAGE: Final = re.compile(r"\[\d+\] ")
+"""The beginning of a line that says what a message has; several such lines are a list."""
 _REASONS: Final = {
     LeftOutBecause.TOLD: "the context tells it already",
     LeftOutBecause.NO_ROOM: "no room",
@@ -197,7 +199,7 @@ def _line(line: str, reader: Reader) -> str:
     text = reader.escape(found["text"])
     match found["mark"]:
         case None:
-            return text
+            return f"- {text}" if _OF_MESSAGE.match(found["text"]) else text
         case "→":
             return f"  - → {text}"
         case mark if mark.startswith("#"):

@@ -139,11 +139,12 @@ class HistoryEditor:
         pending = pending_summarization(self.engine.settings, state, made_of, state.pieces)
         state.renew_estimator()
         before = state.estimate.mean
-        if await (await self.engine.compactor(context)).write_again(context, old, pending) is None:
+        new = await (await self.engine.compactor(context)).write_again(context, old, pending)
+        if new is None:
             raise InvalidRequest(
                 "A new summary would not be shorter than the messages that it covers, so the old one stays."
             )
-        reason = f"The summary of messages {old.start} to {old.end - 1} was written again."
+        reason = f"The summary of messages {old.start} to {old.end - 1} was written again, as summary {new.summary.id}."
         return Compaction(before, state.estimate.mean, old.start, old.end, reason)
 
     async def undo(self, context: WritableContext) -> Compaction:

@@ -63,7 +63,7 @@ class RequestedSummaries:
                 continue
             new = await (await self.engine.compactor(context)).on_request(context, pending)
             if new is not None:
-                said = f"Summarized messages {new.start} to {new.end - 1} into one block."
+                said = f"Summarized messages {new.start} to {new.end - 1}, in summary {new.summary.id}."
                 return Summarized(before, state.estimate.mean, new, said)
             reason = NOT_SHORTER
         return Summarized(before, before, None, reason)
