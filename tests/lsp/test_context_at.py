@@ -45,4 +45,15 @@ async def test_an_editor_is_shown_what_the_model_saw_and_the_command_compares(
     assert (found["requests"], found["equal"], found["first_difference"]) == (2, 2, None)
     assert await asyncio.to_thread(main, arguments) == 0
     assert capsys.readouterr().out == "2 requests, 2 of them equal to what was sent, byte for byte.\n"
+    assert await asyncio.to_thread(main, [*arguments, "--show", "1"]) == 0
+    page = capsys.readouterr().out
+    assert "byte for byte as it was sent" in page
+    assert f"=== system · {shown['segments'][0]['tokens']:,} tokens" in page
+    assert f"--- user\n{QUESTION}\n" in page
+    assert "And when does it end?" not in page
+    assert await asyncio.to_thread(main, [*arguments, "--show", "3", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert (again["is_same"], again["lines"][:2]) == (True, shown["lines"][:2])
+    assert await asyncio.to_thread(main, [*arguments, "--show", "4"]) == 1
+    assert "No request is known for message 4" in capsys.readouterr().err
     assert await asyncio.to_thread(main, [*arguments, "a.jsonl"]) == 1

@@ -7,14 +7,15 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, assert_never
 
 from palimpsest.app.compose import load_folders
 from palimpsest.app.places import read_places, user_file
@@ -22,11 +23,23 @@ from palimpsest.app.settings_files import load_settings
 from palimpsest.cli.transfer import meant
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.messages import (
+    AttachmentPart,
+    ConversationId,
+    ImagePart,
+    MessageId,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from palimpsest.domain.models.limits import with_window
 from palimpsest.printing import say, say_json
 from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine, always
-from palimpsest.services.context.past_requests import RequestsCheck, check_requests
+from palimpsest.services.context.past_requests import PastRequest, RequestsCheck, check_requests, request_about
 from palimpsest.services.conversation.recordings import load_recording
 from palimpsest.services.leases import Leases
 from palimpsest.services.maintenance.prices import CACHE_READ, CACHE_WRITE
@@ -36,6 +49,7 @@ from palimpsest.services.models.tokenizers import Tokenizers
 from palimpsest.storage.store import open_store
 from palimpsest.wording import counted
 
+_T = TypeVar("_T")
 _COLUMNS: Final = (
     "messages",
     "exchanges",
@@ -71,7 +85,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--show",
         type=int,
         metavar="N",
-        help="print the context before message N of the one FILE, as a page to read, and nothing else",
+        help="print the context before message N of the one FILE, as a page to read, and nothing else; with "
+        "--conversation, the request that message N came of, as the model was sent it",
     )
     parser.add_argument(
         "--conversation",
@@ -92,12 +107,11 @@ def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.files) == (arguments.conversation is not None):
         raise InvalidRequest("Give the files of sessions to replay, or --conversation for a stored conversation.")
     if arguments.conversation is not None:
+        root, name = arguments.folder.resolve(), arguments.conversation
         if arguments.show is not None:
-            raise InvalidRequest(
-                "--show takes the file of a session. `palimpsest export NAME --output FILE` writes one."
-            )
-        done = asyncio.run(_check(arguments.folder.resolve(), arguments.conversation))
-        return print_check(done, as_json=arguments.json)
+            past = asyncio.run(_in_conversation(root, name, functools.partial(_request_about, arguments.show)))
+            return print_request(past, as_json=arguments.json)
+        return print_check(asyncio.run(_in_conversation(root, name, _check)), as_json=arguments.json)
     setting = read_setting(arguments.model, arguments.window, arguments.reserve, os.environ)
     if arguments.show is not None:
         if len(arguments.files) > 1:
@@ -132,14 +146,70 @@ def read_setting(model_name: str, window: int | None, reserve: int | None, envir
     return _Setting(models, model.name, read_places(settings).cache)
 
 
-async def _check(root: Path, written: str) -> RequestsCheck:
+async def _in_conversation(
+    root: Path, written: str, ask: Callable[[ContextEngine, ConversationId], Awaitable[_T]]
+) -> _T:
     folders = load_folders(os.environ)
     try:
         session = await folders.get(root)
         known = [record for record, _ in await session.conversations.list()]
-        return await check_requests(session.contexts, meant(written, known))
+        return await ask(session.contexts, meant(written, known))
     finally:
         await folders.close()
+
+
+async def _check(engine: ContextEngine, conversation_id: ConversationId) -> RequestsCheck:
+    return await check_requests(engine, conversation_id)
+
+
+async def _request_about(message: int, engine: ContextEngine, conversation_id: ConversationId) -> PastRequest:
+    return await request_about(engine, conversation_id, MessageId(message))
+
+
+def print_request(past: PastRequest, *, as_json: bool) -> int:
+    """Print a request as its model was sent it. Return the exit code: 1 when it came out otherwise."""
+    step, context = past.step, past.context
+    if as_json:
+        about = {"turn": step.turn_id, "step": step.number, "sent_at": step.started_at, "is_same": past.is_same}
+        say_json(about | {"model": step.model, "digest": past.digest, "lines": list(context.lines())})
+        return 0 if past.is_same else 1
+    same = "byte for byte as it was sent" if past.is_same else "NOT as it was sent"
+    tokens = counted(context.estimated_tokens, "token")
+    say(f"Request {step.number} of turn {step.turn_id}, sent to {step.model} at {step.started_at}: {tokens}, {same}.")
+    for segment in context.segments:
+        ids = "" if segment.message_ids is None else _ids(*segment.message_ids)
+        say(f"\n=== {segment.type}{ids} · {counted(segment.tokens, 'token')} · {segment.reason}")
+        if segment.type == "system":
+            say(context.system)
+        elif segment.type == "tools":
+            say(", ".join(tool.name for tool in context.tools))
+        for content in segment.contents:
+            say(f"--- {content.role.value}")
+            for part in content.parts:
+                say(_as_text(part))
+    return 0 if past.is_same else 1
+
+
+def _ids(start: int, end: int) -> str:
+    return f" {start}" if end == start + 1 else f" {start}-{end - 1}"
+
+
+def _as_text(part: Part) -> str:
+    match part:
+        case ToolCallPart():
+            return f"[calls {part.name} with {part.arguments}]"
+        case ToolResultPart():
+            return f"[result of {part.name}]\n{part.text}"
+        case AttachmentPart():
+            return f"[attached: {part.label}]\n{part.text}"
+        case ImagePart():
+            return part.line()
+        case OpaquePart():
+            return f"[data for {part.provider}: {counted(len(part.data), 'character')}]"
+        case TextPart() | ReasoningPart():
+            return part.text
+        case _:
+            assert_never(part)
 
 
 def print_check(done: RequestsCheck, *, as_json: bool) -> int:

@@ -18,7 +18,7 @@ from palimpsest.domain.messages import ConversationId, MessageId, SummaryId, Tur
 from palimpsest.domain.models.provider import TextDelta
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.turns.recovery import GO_ON, Resolution
-from palimpsest.services.context.past_requests import PastRequest, check_requests, past_request
+from palimpsest.services.context.past_requests import PastRequest, check_requests, past_request, request_about
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
 from palimpsest.storage.context import injections
@@ -156,6 +156,24 @@ async def test_secrets_that_were_not_sent_are_not_shown(bench: Opener) -> None:
     await _ask(b, f"The key is {key}.")
     assert key not in "".join(b.provider.seen[-1].lines())
     await _all_again(b)
+
+
+async def test_the_request_that_a_message_came_of_is_found(bench: Opener) -> None:
+    async def read(_: str) -> ToolOutput:
+        return ToolOutput("a line")
+
+    b = await bench([], tools=(Tool(ToolSchema("read", "reads", {}), read),))
+    for number in range(2):
+        b.provider.replies = [calls((f"c{number}", "read", "{}")), says("Done.")]
+        assert await b.ask(f"Question {number}") == "committed"
+    fork = await b.session.conversations.fork(b.conversation_id, MessageId(6), None)
+    messages = {0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 2}
+    for message, request in messages.items():
+        for conversation in (b.conversation_id, fork.id):
+            past = await request_about(b.session.contexts, conversation, MessageId(message))
+            assert past.context.lines() == b.provider.seen[request].lines(), message
+    with pytest.raises(NotFound, match="message 99"):
+        await request_about(b.session.contexts, b.conversation_id, MessageId(99))
 
 
 async def test_in_a_fork_the_turns_of_its_parent_can_be_asked_about(bench: Opener) -> None:

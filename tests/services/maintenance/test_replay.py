@@ -125,8 +125,6 @@ def test_the_context_before_a_message_is_shown_as_a_page(tmp_path: Path, capsys:
     assert "its messages are 0 to 90" in capsys.readouterr().err
     assert main(["replay", file, file, "--show", "1"]) == 1
     assert "Give one file" in capsys.readouterr().err
-    assert main(["replay", "--conversation", "1", "--show", "1"]) == 1
-    assert "palimpsest export" in capsys.readouterr().err
 
 
 async def test_a_prefix_that_breaks_without_a_compaction_is_a_violation(bench: Opener) -> None:

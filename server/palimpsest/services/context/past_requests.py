@@ -126,6 +126,21 @@ async def past_request(
     return PastRequest(step, n_steps, context, certainty_of(model, tokenizer), request.digest, is_same)
 
 
+async def request_about(engine: ContextEngine, conversation_id: ConversationId, message_id: MessageId) -> PastRequest:
+    """The request that this message came of; of what the user said, the first that held it. Raises NotFound for an
+    unknown message or one without a request, and InvalidRequest for a request that cannot be shown any more."""
+
+    def find() -> tuple[TurnId, int | None] | None:
+        owner = conversations.owner_of(conversation_id, message_id)
+        if (place := sent_requests.place_of(owner, message_id)) is None or place[1] is not None:
+            return place
+        return place[0], next((step.number for step in sent_requests.steps_of(place[0])), None)
+
+    if (place := await engine.store.read(find)) is None:
+        raise NotFound(f"No request is known for message {message_id}: it was imported, or there is no such message.")
+    return await past_request(engine, conversation_id, *place)
+
+
 async def check_requests(engine: ContextEngine, conversation_id: ConversationId) -> RequestsCheck:
     """Makes every request of the conversation's own turns again. Takes some milliseconds for each, and the memory that
     the whole conversation needs. Raises NotFound."""

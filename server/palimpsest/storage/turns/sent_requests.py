@@ -74,6 +74,17 @@ def steps_of(turn_id: TurnId) -> list[StepRecord]:
     return _records(execute(f"{_STEPS} WHERE step.turn = ? ORDER BY step.number", turn_id))
 
 
+def place_of(owner: str, message_id: MessageId) -> tuple[TurnId, int | None] | None:
+    """The turn of a message in its own conversation, and the number of the step that it is of: None for what the user
+    said. None without a turn, as of what was imported."""
+    row = execute(
+        """SELECT message.turn, step.number FROM message LEFT JOIN step ON step.id = message.step
+        WHERE message.conversation = ? AND message_id = ?""",
+        *(owner, message_id),
+    ).fetchone()
+    return None if row is None or row[0] is None else (TurnId(row[0]), row[1])
+
+
 def steps_in(conversation_id: ConversationId) -> list[StepRecord]:
     """The steps of the conversation's own turns, in the order in which they began."""
     own = "WHERE step.turn IN (SELECT id FROM turn WHERE conversation = ?) ORDER BY step.id"
