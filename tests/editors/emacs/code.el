@@ -58,7 +58,7 @@
                                              (vector (list :text typed :uri (eglot--path-to-uri buffer-file-name))))
                                             :text)
                                (jsonrpc-error (format "%S" problem))))
-                       (not (string-match-p "still being written\\|busy" answer))))
+                       (not (string-match-p "still being written\\|not applied the last change\\|busy" answer))))
         (unless (check (concat "answers " typed) (string-match-p (regexp-quote expected) answer))
           (message "%s" answer))))))
 (check-end)

@@ -411,7 +411,7 @@ end)
 
 it("completes its sub-commands, and names them when one is wrong", function()
   eq(
-    { "readers", "recover", "redo", "regenerate", "reload", "rename", "restart", "retry" },
+    { "readers", "recover", "redo", "regenerate", "reload", "rename", "restart", "retry", "revert" },
     vim.fn.getcompletion("Palimpsest re", "cmdline")
   )
   vim.cmd("Palimpsest nosuch")

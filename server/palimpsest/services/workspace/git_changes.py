@@ -69,7 +69,7 @@ def changes(root: Path, environ: Mapping[str, str], what: str) -> Changes:
     if n_hidden := sum(map(is_denied, paths)):
         left_out.append(f"Not shown, because of a name like that of a secret: {counted(n_hidden, 'file')}.")
     if len(paths) - n_hidden > len(shown):
-        left_out.append(f"Only the first {len(shown):,} of {len(paths) - n_hidden:,} changed files are shown.")
+        left_out.append(f"Only the first {len(shown):,} of {counted(len(paths) - n_hidden, 'changed file')} are shown.")
     if asked[0] == "diff" and not shown:
         raise InvalidRequest(" ".join(["There are no such changes in this folder.", *left_out]))
     found = git.ask([*asked, "--", *shown] if shown else [*asked, "--no-patch"], MAX_BYTES)
