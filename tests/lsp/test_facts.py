@@ -317,8 +317,8 @@ async def test_forgetting_asks_first_and_can_be_taken_back(tmp_path: Path, folde
         (kept,) = (await client.result("palimpsest/facts/forgotten", {}))["facts"]
         assert (kept["factId"], kept["content"]) == (fact_id, "Gross prices are the net price with tax.")
         place = {"start": {"line": 6, "character": 0}, "end": {"line": 6, "character": 0}}
-        at = {"textDocument": {"uri": session.uri}, "range": place, "context": {"diagnostics": []}}
-        at["context"]["only"] = ["palimpsest.fact"]
+        context = {"diagnostics": [], "only": ["palimpsest.fact"]}
+        at = {"textDocument": {"uri": session.uri}, "range": place, "context": context}
         (offer,) = await client.result("textDocument/codeAction", at)
         assert offer["title"] == "Restore the forgotten fact: Gross prices are the net price with tax."
         assert (offer["kind"], offer.get("isPreferred")) == ("palimpsest.fact.restore", None)
