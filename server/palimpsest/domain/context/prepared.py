@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
 from palimpsest.domain.context.apportionment import apportion
-from palimpsest.domain.conversation.exchanges import without_strays
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
 from palimpsest.domain.messages import Content, ConversationId, Digest, MessageId, canonical_json
 from palimpsest.domain.tools import ToolSchema
@@ -82,8 +81,8 @@ class PreparedContext:
 
     @property
     def messages(self) -> tuple[Content, ...]:
-        """The request's messages, oldest first, as every service takes them."""
-        return tuple(without_strays([content for segment in self.segments for content in segment.contents]))
+        """The request's messages, oldest first."""
+        return tuple(content for segment in self.segments for content in segment.contents)
 
     def counted_as(self, tokens: int, limit_tokens: int) -> Self:
         """The same request where its service says that it takes so many tokens. Raises OverLimit."""

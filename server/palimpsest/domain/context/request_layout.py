@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from palimpsest.domain.context.prepared import PreparedContext, Segment, Segment
 from palimpsest.domain.context.rules.standing import render_front
 from palimpsest.domain.context.tokens import MESSAGE_OVERHEAD, CountText, count_tools
 from palimpsest.domain.conversation.chain import content_digest
+from palimpsest.domain.conversation.exchanges import without_strays
 from palimpsest.domain.messages import (
     Content,
     ConversationId,
@@ -94,7 +96,9 @@ def lay_out(
     window_tokens: int,
     tool_choice: ToolChoice = "auto",
 ) -> PreparedContext:
-    """The prepared context of a cut that has been laid out as `segments`. Raises OverLimit when it does not fit."""
+    """The prepared context of a cut that has been laid out as `segments`, without calls and results that lack the other
+    half. Raises OverLimit when it does not fit."""
+    segments = _without_strays(segments)
     return PreparedContext(
         conversation_id=conversation_id,
         model=model,
@@ -109,6 +113,14 @@ def lay_out(
         n_stable_messages=sum(len(segment.contents) for segment in segments),
         tool_choice=tool_choice,
     )
+
+
+def _without_strays(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    contents = [content for segment in segments for content in segment.contents]
+    if (whole := without_strays(contents)) is contents:
+        return segments
+    left = iter(whole)
+    return tuple(each._replace(contents=tuple(itertools.islice(left, len(each.contents)))) for each in segments)
 
 
 def segments_of(

@@ -49,10 +49,11 @@ def unanswered_calls(contents: Sequence[Content]) -> list[str]:
     return open_calls
 
 
-def without_strays(contents: Sequence[Content]) -> list[Content]:
+def without_strays(contents: list[Content]) -> list[Content]:
     """The messages without calls that have no result before the assistant goes on, and without results of no such
     call: services refuse each request that has one. A call becomes a sentence, and a result goes. A message without any
-    is the same object. What the user says between a call and its result does not part them: clients send it behind.
+    is the same object, and so is the list. What the user says between a call and its result does not part them: clients
+    send it behind.
 
     A store that was ended in the middle of a shared turn leaves a call behind, and a member may push anything.
     """
@@ -82,6 +83,8 @@ def without_strays(contents: Sequence[Content]) -> list[Content]:
                     if content.role is not Role.TOOL or waiting.pop(part.call_id, None) is None:
                         strays[at].add(number)
     give_up()
+    if not strays:
+        return contents
     return [_without(each, strays[at]) if at in strays else each for at, each in enumerate(contents)]
 
 

@@ -28,7 +28,8 @@ _MAX_PENDING: Final = 1 << 20
 
 @dataclass(slots=True)
 class ActiveJournal:
-    """The journal of the running step. One task uses it, and calls `drain` before the step is committed."""
+    """The journal of the running step. One task at a time uses it: the turn's, and while a tool
+    runs the one of its live output. The turn calls `drain` before the step is committed."""
 
     store: Store
     lease: HeldLease
