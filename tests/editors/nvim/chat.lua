@@ -204,6 +204,23 @@ it("folds a tool's call and result, without marks in the text", function()
   assert(t.transcript(chat):find("\n    .*heads of lettuce"), "what the tool said is indented")
 end)
 
+it("shows the newest line of what a tool writes while it runs", function()
+  local transcript, tool_line = require("palimpsest.chat.transcript"), require("palimpsest.chat.tool_line")
+  local parts = {}
+  local function take(kind, text)
+    transcript.take(parts, { type = kind, callId = "a", name = "run_command", text = text })
+  end
+  take("toolCall")
+  take("toolArguments", '{"command": ["pytest"]}')
+  take("toolStart")
+  take("toolOutput", ("é"):rep(5000) .. "\ncollected 3\ntwo of ")
+  take("toolOutput", "three\n")
+  assert(vim.endswith(tool_line.of(parts[1]), "· two of three"), tool_line.of(parts[1]))
+  assert(#parts[1].output <= 4000 and vim.fn.strchars(parts[1].output) > 1900, "whole characters are left")
+  take("toolResult", "3 passed\n[Exit status 0.]")
+  assert(not tool_line.of(parts[1]):find("two of three", 1, true))
+end)
+
 it("shows what a model wrote harmlessly", function()
   local title = vim.o.titlestring
   t.script({ text = "\27]0;owned\7 \226\128\174txt.exe vim: set titlestring=owned :" })

@@ -166,11 +166,15 @@ function M.pick(chat)
     for n = #result.changes, 1, -1 do
       table.insert(newest_first, result.changes[n])
     end
-    vim.ui.select(newest_first, { prompt = texts.prompt, kind = "palimpsest_edits", format_item = line }, function(change)
-      if change then
-        choose(chat, change)
+    vim.ui.select(
+      newest_first,
+      { prompt = texts.prompt, kind = "palimpsest_edits", format_item = line },
+      function(change)
+        if change then
+          choose(chat, change)
+        end
       end
-    end)
+    )
   end)
 end
 
@@ -194,27 +198,22 @@ end
 ---@param turns table<string, boolean> The turns that will be hidden.
 ---@param done fun(takes_back: boolean|nil) Not called when the user wants neither.
 function M.offer(chat, turns, done)
-  client.request(
-    chat.root,
-    methods.TurnChangesRequest,
-    { conversationId = chat.conversation_id },
-    function(err, result)
-      local standing = vim.tbl_filter(function(change)
-        return turns[change.turnId] and change.state ~= "takenBack"
-      end, not err and result.changes or {})
-      if #standing == 0 then
-        return done(nil)
-      end
-      vim.ui.select({ texts.both, texts.only }, {
-        prompt = texts.offer:format(text.counted(#standing, "edit")),
-        kind = "palimpsest_hidden_edits",
-      }, function(choice)
-        if choice then
-          done(choice == texts.both)
-        end
-      end)
+  client.request(chat.root, methods.TurnChangesRequest, { conversationId = chat.conversation_id }, function(err, result)
+    local standing = vim.tbl_filter(function(change)
+      return turns[change.turnId] and change.state ~= "takenBack"
+    end, not err and result.changes or {})
+    if #standing == 0 then
+      return done(nil)
     end
-  )
+    vim.ui.select({ texts.both, texts.only }, {
+      prompt = texts.offer:format(text.counted(#standing, "edit")),
+      kind = "palimpsest_hidden_edits",
+    }, function(choice)
+      if choice then
+        done(choice == texts.both)
+      end
+    end)
+  end)
 end
 
 return M
