@@ -67,6 +67,18 @@ async def test_a_folder_that_the_last_editor_leaves_is_closed_and_opens_again(fo
     assert await again.conversations.holds(record.id)
 
 
+async def test_nothing_opens_once_the_folders_close(folders: Folders, root: Path) -> None:
+    """Work that nobody waits for may still want its folder when the process ends."""
+    await folders.get(root)
+    closing = asyncio.create_task(folders.close())
+    await asyncio.sleep(0)
+    with pytest.raises(StoreError, match="closed"):
+        await folders.get(root)
+    await closing
+    with pytest.raises(StoreError, match="closed"):
+        await folders.get(root)
+
+
 async def test_a_folder_that_comes_back_at_that_very_moment_stays_usable(folders: Folders, root: Path) -> None:
     """At each of the moments on the way to its closing."""
     folders.linger_s = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError, StoreError
+from palimpsest.domain.errors import CLOSED, InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
@@ -60,6 +60,7 @@ class Folders:
     """The holders of each folder. A folder that was never held stays open."""
     _leaving: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
     """Tasks that wait until an unused folder can be closed."""
+    _is_closed: bool = False
     _closing: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
 
     def hold(self, root: Path, holder: object) -> None:
@@ -106,7 +107,9 @@ class Folders:
 
     async def get(self, root: Path) -> FolderSession:
         """The session of a resolved folder. Raises NotFound, StoreError or InvalidRequest when it cannot be opened; the
-        next call tries again."""
+        next call tries again. Raises StoreError after `close`: nobody would close what is opened then."""
+        if self._is_closed:
+            raise StoreError(CLOSED)
         if (opening := self._opening(root)) is not None:
             try:
                 session = await asyncio.shield(opening)
@@ -199,7 +202,8 @@ class Folders:
         raise NotFound(f"There is no turn {turn_id!r} in the open folders. Read the conversation to see its messages.")
 
     async def close(self) -> None:
-        """Close all folders, at the same time."""
+        """Close all folders, at the same time; none opens again."""
+        self._is_closed = True
         for leaving in self._leaving.values():
             leaving.cancel()
         opened = await asyncio.gather(*self._sessions.values(), return_exceptions=True)

@@ -274,7 +274,8 @@ class OpenChat:
         if reply.conversation_id in (None, self.conversation_id):
             self.changed_elsewhere()
         else:
-            self._start(self._follow_command(reply.conversation_id, (message, reply.text)))
+            following = self._start(self._follow_command(reply.conversation_id, (message, reply.text)))
+            self._ls.part(OpenChats).note_move(following)
         answer = {"conversationId": reply.conversation_id or self.conversation_id, "text": reply.text}
         return answer if reply.turn_id is None else answer | {"turnId": reply.turn_id}
 

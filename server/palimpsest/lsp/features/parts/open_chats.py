@@ -65,6 +65,7 @@ class OpenChats(Feature):
         self._asking: dict[Path, asyncio.Task[None]] = {}
         """Questions to the user whether to begin a conversation in a document, one a document. Nothing waits for the
         answer."""
+        self._moving: dict[asyncio.Task[None], None] = {}
 
     async def find(self, uri: str) -> OpenChat | None:
         """The chat in this document, once it is opened; None for any other document."""
@@ -138,9 +139,11 @@ class OpenChats(Feature):
     async def on_stop(self) -> None:
         for heard in self._heard.values():
             heard.unsubscribe()
-        for task in (*self.opening.values(), *self._asking.values()):
+        begun = (*self.opening.values(), *self._asking.values(), *self._moving)
+        for task in begun:
             task.cancel()
-        await asyncio.gather(*self.closing, *(chat.leave() for chat in self.chats.values()), return_exceptions=True)
+        leaving = (chat.leave() for chat in self.chats.values())
+        await asyncio.gather(*begun, *self.closing, *leaving, return_exceptions=True)
 
     async def _open(self, uri: str) -> None:
         path = self._server.resolve(uri)
@@ -214,6 +217,11 @@ class OpenChats(Feature):
         chat.document.settled.set()
         await self.bind(session, chat.uri, conversation_id, said)
         return await self.get(chat.uri)
+
+    def note_move(self, moving: asyncio.Task[None]) -> None:
+        """Ends a task that moves a chat when the connection ends. Half way through, the chat that began it is gone."""
+        self._moving[moving] = None
+        moving.add_done_callback(self._moving.pop)
 
     def _hear(self, folder: OpenFolder) -> None:
         def hear(event: FolderEvent) -> None:
