@@ -159,10 +159,11 @@ def told_by(book: Notebook, pieces: Iterable[Piece], *, in_live: float = IN_LIVE
     for piece in pieces:
         level = IN_BLOCK if isinstance(piece, SummaryPiece) else in_live
         for name in _names_of(book, piece):
-            told[name] = max(told.get(name, 0.0), level)
-        if isinstance(piece, MessagePiece) and (piece.injection or piece.note):
-            for name in names_in(f"{piece.injection}\n{piece.note}"):
-                told[name] = max(told.get(name, 0.0), in_live)
+            if told.get(name, 0.0) < level:
+                told[name] = level
+        if isinstance(piece, MessagePiece):
+            for text in filter(None, (piece.injection, piece.note)):
+                told.update((name, in_live) for name in _names_in(text) if told.get(name, 0.0) < in_live)
     return told
 
 
@@ -174,7 +175,13 @@ def _names_of(book: Notebook, piece: Piece) -> Iterable[str]:
         return entry.names
     shown = piece.message.content if piece.preview is None else piece.preview
     texts = [shown.text, *(result.text for result in shown.results), *(call.arguments for call in shown.calls)]
-    return {name for text in texts for name in names_in(text)}
+    return frozenset[str]().union(*map(_names_in, texts))
+
+
+@functools.lru_cache(maxsize=512)
+def _names_in(text: str) -> frozenset[str]:
+    """Of what stands beside messages or in their place: it is the same at every step until the next cut."""
+    return frozenset(names_in(text))
 
 
 @functools.lru_cache(maxsize=64)

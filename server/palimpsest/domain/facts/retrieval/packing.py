@@ -22,6 +22,8 @@ from palimpsest.domain.messages import MessageId, Role
 _SHARE: Final = 0.2
 """The largest share of the budget for one turn; of a longer one a passage is shown."""
 _MOST_LOOKED_AT: Final = 200
+_MOST_WITHOUT_ROOM: Final = 25
+"""In a row. What comes behind is worse and hardly shorter, and showing it may mean cutting a large message."""
 _SMALLEST: Final = 12
 """Tokens. Nothing worth reading fits into fewer."""
 _CHARS_PER_TOKEN: Final = 16
@@ -70,6 +72,7 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
     passed_over: list[tuple[Excerpt, LeftOutBecause]] = []
     headings: dict[Hashable, int] = {}
     shown: set[str] = set()
+    n_without_room = 0
     for excerpt, _ in zip(excerpts, range(_MOST_LOOKED_AT), strict=False):
         text = excerpt.whole
         tokens = _cost(text, budget_tokens, count)
@@ -79,6 +82,7 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
                 text, tokens = excerpt.passage, _cost(excerpt.passage, budget_tokens, count)
         with_heading = tokens if excerpt.group in headings else tokens + count(f"{excerpt.heading}\n") + _JOINT
         fits = used + with_heading <= budget_tokens
+        n_without_room = 0 if fits else n_without_room + 1
         if fits:
             used += with_heading
             headings.setdefault(excerpt.group, len(headings))
@@ -89,7 +93,7 @@ def pack(excerpts: Iterable[Excerpt], budget_tokens: int, count: CountText) -> P
             shown.add(text)
         else:
             passed_over.append((excerpt, LeftOutBecause.NO_ROOM))
-        if budget_tokens - used < _SMALLEST:
+        if budget_tokens - used < _SMALLEST or n_without_room == _MOST_WITHOUT_ROOM:
             break
     chosen.sort(key=lambda each: each[0].position)
     whole = "".join(_lines((excerpt, lines) for excerpt, lines, _ in chosen))
