@@ -247,7 +247,7 @@ without_addresses = const fs = require("fs"), file = "package-lock.json", lock =
 
 lock: dev-ready
 	$(call compile,run,)
-	$(call compile,dev,--extra hub requirements/dev.in)
+	$(call compile,dev,--extra hub --extra web requirements/dev.in)
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/sdks.txt requirements/sdks.in
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \

@@ -50,7 +50,7 @@ Settings come from these places. For each setting, the last place that has it wi
 An unknown key and an invalid value are refused with a sentence that names the place. So is the key of a service: it
 belongs in the environment (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) or in `palimpsest login`, never in a file. Other
 people write a project's file, so it may only set what the last column allows, and only name models that are built in
-or named in your own settings.
+or named in your own settings. Some editors take settings from a folder too, so no editor may set `web.*`.
 
 An invalid project's file is ignored as a whole, and so are invalid settings of an editor, whose earlier ones stay in
 use; you get a message with the reason. An error in your own file or in the environment stops Palimpsest until you
@@ -107,6 +107,8 @@ def contributed_configuration() -> dict[str, Any]:
     docs = _read_docs()
     properties: dict[str, Any] = {}
     for setting in SETTINGS:
+        if not setting.may_editor_set:
+            continue
         text = docs[setting.key] + (f" Default: {_default(setting)}." if setting.default not in (None, ()) else "")
         if NAME not in setting.path:
             properties[f"palimpsest.{setting.key}"] = _nullable(setting) | {

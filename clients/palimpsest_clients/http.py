@@ -1,7 +1,7 @@
 """One model service over HTTP: requests, event streams, retries, and a `ProviderError` for every foreign error.
 
-Only this module knows httpx and httpx-sse; none of their types leaves it. `faults` decides what a service's refusal
-means. The connection stays open between calls, so the owner of a client closes it.
+Only this module knows httpx-sse, and only it and `pages` httpx; none of their types leaves it. `faults` decides what a
+service's refusal means. The connection stays open between calls, so the owner of a client closes it.
 """
 
 from __future__ import annotations

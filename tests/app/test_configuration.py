@@ -275,6 +275,17 @@ def test_everything_wrong_is_reported_at_once(written: Written) -> None:
     assert [place in problem for place, problem in zip(places, problems, strict=True)] == [True] * 5
 
 
+@pytest.mark.parametrize("source", ["project", "editor"])
+def test_hosts_of_the_web_are_the_users_own_affair(written: Written, source: str) -> None:
+    """A workspace may come with a project's file, and with settings of an editor."""
+    values = {"project": "web.allow_private = ['localhost']", "editor": {"web": {"hosts": ["example.org"]}}}
+    (problem,) = written.problems(**{source: values[source]})
+    assert "config.toml" in problem
+    assert "may not be set by" in problem
+    settings = written.load("web.allow_private = ['localhost:8000']", environ={"PALIMPSEST_WEB_HOSTS": "a.org, b.org"})
+    assert (settings.web.allow_private, settings.web.hosts) == (("localhost:8000",), ("a.org", "b.org"))
+
+
 def test_values_that_do_not_go_together_are_named_with_their_places(written: Written) -> None:
     (problem,) = written.problems(project="context.target = 0.7", environ={"PALIMPSEST_CONTEXT_THRESHOLD": "0.6"})
     assert "context.target (0.7) must be below context.threshold (0.6)." in problem

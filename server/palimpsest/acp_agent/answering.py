@@ -22,6 +22,7 @@ from palimpsest.services.chat.commands.scope import Scope
 from palimpsest.services.chat.commands.table import parse
 from palimpsest.services.chat.commands.worded import worded_message
 from palimpsest.services.chat.mentioned import Mentioning, mentioned
+from palimpsest.services.chat.pages import Pages
 from palimpsest.services.events import ContextEvent, FolderEvent
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.offline_notice import ELSEWHERE, notice_of
@@ -61,7 +62,7 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
         await sessions.tell_state(opened)
         await opened.outbox.flush()
         return StopReason.END
-    said, request_id = await _said(session, opened, asked), machine.new_id()
+    said, request_id = await _said(session, opened, asked, is_typed=worded is None), machine.new_id()
     if opened.blank is not None and await session.conversations.holds(opened.id):
         opened.blank = None  # the first message was stored, and then cancelled
     if opened.blank is None:
@@ -129,13 +130,13 @@ async def _run_command(sessions: Sessions, session: FolderSession, opened: OpenC
     return (await run_command(Scope(session, None), text)).text
 
 
-async def _said(session: FolderSession, opened: OpenConversation, asked: Prompt) -> Said:
+async def _said(session: FolderSession, opened: OpenConversation, asked: Prompt, *, is_typed: bool) -> Said:
     texts = WorkspaceTexts(WorkspaceFiles(session.folder.root), session.folder.editors.texts())
     files = await take_snapshots(texts, asked.attachments)
     window = await window_of(session.contexts, None if opened.blank else opened.id)
-    return user_content(
-        asked.text, files + await mentioned(Mentioning(session.folder, texts, asked.text, files, window))
-    )
+    pages = Pages(session.folder, session.settings.web, opened.id) if is_typed else None
+    files += await mentioned(Mentioning(session.folder, texts, asked.text, files, window, pages))
+    return user_content(asked.text, files)
 
 
 def _is_command(asked: Prompt) -> bool:

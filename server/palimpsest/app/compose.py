@@ -19,6 +19,7 @@ from palimpsest.app.places import commands_folder, read_places, store_directory,
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import stored_keys
 from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.app.web_pages import fetch_page
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.events import ContextEventType
@@ -31,6 +32,7 @@ from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.web import Fetch
 from palimpsest.machine import utc_now
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
@@ -105,6 +107,8 @@ class Composer:
     """The source of events about changed files."""
     connect: Connect | None = None
     """Connects with servers of the Model Context Protocol; None: there are none."""
+    fetch_page: Fetch = fetch_page
+    """Fetches a page of the web."""
 
     async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
         """Open the store, close the turns of dead servers, and compose the services. Raises InvalidRequest for an error
@@ -130,6 +134,7 @@ class Composer:
             self.open_events,
             commands_folder(self.reader.user_file),
             self.environ,
+            self.fetch_page,
         )
         if store.refusal is None:
             await folder.changes.load()  # before facts are checked

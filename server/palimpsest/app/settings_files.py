@@ -30,6 +30,7 @@ from palimpsest.domain.settings.settings import (
     ModelSettings,
     ProviderSettings,
     Settings,
+    WebSettings,
     find_setting,
     is_provider_name,
 )
@@ -164,6 +165,9 @@ class _Source:
         if self.user_file is not None and not setting.may_project_set:
             self._complain(f"{_dotted(path)} may not be set by a project: it belongs in {self.user_file}.")
             return
+        if self.name == _EDITOR and not setting.may_editor_set:
+            self._complain(f"{_dotted(path)} may not be set by an editor: it belongs in your own {USER_FILE}.")
+            return
         if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
             # A relative path would depend on the current folder of the server: for editors, the workspace.
             self._complain("storage.path must be an absolute path, or begin with ~/.")
@@ -239,6 +243,7 @@ def _build(sources: tuple[_Source, ...], problems: list[str]) -> Settings | None
         context=part(ContextSettings),
         librarian=part(LibrarianSettings),
         hub=part(HubSettings),
+        web=part(WebSettings),
         models=parts(ModelSettings, "models"),
         providers=parts(ProviderSettings, "providers"),
         mcp={name: server for source in sources for name, server in (source.servers or {}).items()},

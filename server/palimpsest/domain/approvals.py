@@ -24,6 +24,9 @@ PROPOSE_EDIT: Final = "propose_edit"
 START_SERVER: Final = "mcp server"
 """The name of the rules that allow servers of a folder's files. It has a blank, so it is the name of no tool."""
 
+FETCH_PAGE: Final = "web page"
+"""The name of the rules for hosts whose pages a message mentions. It is the name of no tool either."""
+
 
 class Answer(StrEnum):
     """The user's answer to a request."""
@@ -88,6 +91,8 @@ def describe(tool: str, words: Sequence[str]) -> str:
         return f"edits of {visible(words[0])}"
     if tool == START_SERVER and len(words) > 1:
         return f"the MCP server {visible(words[0])}, exactly as it is configured: {visible(words[1])}"
+    if tool == FETCH_PAGE and words:
+        return f"pages of {visible(words[0])}, when you mention them"
     return f"every call of {visible(tool)}"
 
 
@@ -109,6 +114,12 @@ def edit_request(path: str, diff: str) -> ApprovalRequest:
 def editor_tool_request(name: str, arguments: str) -> ApprovalRequest:
     """The request for a call of an editor's tool; `arguments` is JSON in any layout."""
     return ApprovalRequest(name, (), f"Let the editor run {visible(name)}?", visible(arguments, keep="\n"))
+
+
+def page_request(place: str, urls: Sequence[str]) -> ApprovalRequest:
+    """The request for the pages of one host that a message mentions."""
+    shown = visible("\n".join(urls), keep="\n")
+    return ApprovalRequest(FETCH_PAGE, (place,), f"Fetch from {visible(place)} what your message mentions?", shown)
 
 
 def _folder(cwd: str) -> str:

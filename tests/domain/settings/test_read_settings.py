@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import palimpsest
-from palimpsest.domain.settings.settings import SETTINGS, ContextSettings, HubSettings, LibrarianSettings
+from palimpsest.domain.settings.settings import SETTINGS, ContextSettings, HubSettings, LibrarianSettings, WebSettings
 from palimpsest.domain.settings.settings import Settings as AllSettings
 
 SOURCES: Final = Path(palimpsest.__file__).parent
@@ -17,6 +17,7 @@ RECEIVERS: Final = {
     ContextSettings: {"settings", "context"},
     LibrarianSettings: {"librarian"},
     HubSettings: {"settings", "hub"},
+    WebSettings: {"settings"},
 }
 """The names behind which the program has the values; entries for a model or a provider are read by their keys."""
 READS_ENTRIES: Final = ("domain/models", "services/models", "app")

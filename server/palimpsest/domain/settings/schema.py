@@ -72,6 +72,8 @@ class Setting:
     bounds: Bounds
     may_project_set: bool
     """Whether a project's file may set it: the user has not written that file."""
+    may_editor_set: bool
+    """Whether an editor may set it: some editors take settings from files of the workspace, too."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -119,10 +121,12 @@ def declare(
     at_least: int | None = None,
     at_most: int | None = None,
     may_project_set: bool = False,
+    may_editor_set: bool = True,
 ) -> Any:
     """Declare a field as a setting: `attribute: T = declare("a.key", its_default)`."""
     bounds = Bounds(above, at_least, at_most)
-    return field(default=default, metadata={"key": key, "bounds": bounds, "may_project_set": may_project_set})
+    may = {"may_project_set": may_project_set, "may_editor_set": may_editor_set}
+    return field(default=default, metadata={"key": key, "bounds": bounds, **may})
 
 
 def settings_of(owner: type) -> tuple[Setting, ...]:
@@ -157,6 +161,7 @@ def _read(owner: type, declared: dataclasses.Field[Any], hint: Any) -> Setting:
         declared.default,
         bounds,
         metadata["may_project_set"],
+        metadata["may_editor_set"],
     )
 
 

@@ -120,6 +120,22 @@ class HubSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebSettings:
+    """The settings for pages of the web that messages mention. They count from your own file and the environment
+    alone."""
+
+    hosts: tuple[str, ...] = declare("web.hosts", (), may_editor_set=False)
+    """Hosts from which a page that you mention is fetched without a question, such as `docs.python.org`. A name without
+    a port allows every port."""
+    allow_private: tuple[str, ...] = declare("web.allow_private", (), may_editor_set=False)
+    """Hosts of this machine and its network from which a page that you mention may be fetched, such as
+    `localhost:8000`. A name without a port allows every port. No other page leads there."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """Your own limits of a model, by its name. Unset: the provider's entry, then the built-in value."""
 
@@ -205,6 +221,7 @@ class Settings:
     context: ContextSettings = ContextSettings()
     librarian: LibrarianSettings = LibrarianSettings()
     hub: HubSettings = HubSettings()
+    web: WebSettings = WebSettings()
     models: Mapping[str, ModelSettings] = field(default_factory=dict)
     """The entries by name. Read only."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
@@ -251,7 +268,15 @@ def _is_plain_address(text: str) -> bool:
 
 SETTINGS: Final = tuple(
     setting
-    for owner in (Settings, ContextSettings, LibrarianSettings, HubSettings, ModelSettings, ProviderSettings)
+    for owner in (
+        Settings,
+        ContextSettings,
+        LibrarianSettings,
+        HubSettings,
+        WebSettings,
+        ModelSettings,
+        ProviderSettings,
+    )
     for setting in settings_of(owner)
 )
 """Every setting, in the order of the documentation."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.folder_editor import FolderEditor
+from palimpsest.lsp.questions import CannotAsk, ask_user
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat import attachments as service
 from palimpsest.services.chat.attachments import (
@@ -25,6 +27,7 @@ from palimpsest.services.chat.attachments import (
     window_of,
 )
 from palimpsest.services.chat.mentioned import Mentioning, mentioned
+from palimpsest.services.chat.pages import Pages
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.pictures import MAX_BYTES
@@ -39,6 +42,7 @@ from palimpsest.wire.areas.attachments import (
 )
 
 T = TypeVar("T")
+_FETCH: Final = "Fetch"
 
 
 async def estimate(ls: PalimpsestServer, params: EstimateAttachmentsParams) -> EstimateAttachmentsResult:
@@ -68,15 +72,24 @@ async def snapshots_of(
 async def content_of(
     ls: PalimpsestServer,
     session: FolderSession,
-    conversation_id: ConversationId | None,
+    to: ConversationId | ConversationRecord,
     text: str,
     wanted: Sequence[Attachment] = (),
 ) -> Said:
-    """The user's message with its attachments and what it mentions. Raises InvalidRequest. `conversation_id`: where it
-    is said; None for a new conversation."""
+    """The user's message with its attachments and what it mentions. Raises InvalidRequest. `to`: a conversation, or
+    the record of one that the message stores."""
+    known, conversation_id = (to, to) if isinstance(to, str) else (None, to.id)
     attached = await snapshots_of(ls, session, wanted) if wanted else []
-    window = await window_of(session.contexts, conversation_id)
-    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached, window))
+    window = await window_of(session.contexts, known)
+
+    async def ask(question: str) -> bool:
+        try:
+            return await ask_user(ls, question, (_FETCH, "Cancel")) == _FETCH
+        except CannotAsk:
+            return False
+
+    pages = Pages(session.folder, session.settings.web, conversation_id, ask)
+    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached, window, pages))
     return user_content(text, attached)
 
 

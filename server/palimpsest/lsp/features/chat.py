@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.lsp.features.attachments import content_of
@@ -38,14 +39,12 @@ if TYPE_CHECKING:  # the hub's package is an extra
 
 
 async def chat(ls: PalimpsestServer, params: ChatParams) -> ChatResult:
-    session, known, said = await _target(ls, params)
+    session, to, said = await _target(ls, params)
     asked = params.request_id, said.content, ls.part(OfferedModels).id, said.pictures
-    if known is None:
-        new = session.conversations.blank()
-        starting = session.turns.begin(new, *asked)
+    if isinstance(to, str):
+        conversation_id, starting = to, session.turns.start(to, *asked)
     else:
-        starting = session.turns.start(known, *asked)
-    conversation_id = new.id if known is None else known
+        conversation_id, starting = to.id, session.turns.begin(to, *asked)
     return await follow_to_the_end(
         ls, session, conversation_id, starting, params.partial_result_token, params.work_done_token
     )
@@ -92,8 +91,11 @@ def stop_turn(ls: PalimpsestServer, turn: RunningTurn) -> None:
         turn.cancel()
 
 
-async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSession, ConversationId | None, Said]:
-    """The session, conversation and message of a request; no conversation when the request names none and is no repeat.
+async def _target(
+    ls: PalimpsestServer, params: ChatParams
+) -> tuple[FolderSession, ConversationId | ConversationRecord, Said]:
+    """The session, conversation and message of a request; the record of a new conversation when the request names none
+    and is no repeat.
 
     A repeat gets the turn that exists, whatever has happened to its attachments meanwhile.
     """
@@ -105,11 +107,8 @@ async def _target(ls: PalimpsestServer, params: ChatParams) -> tuple[FolderSessi
     known = await session.conversations.conversation_of_request(params.request_id)
     if known is not None:
         return session, conversation_id or known, user_content(params.text, ())
-    return (
-        session,
-        conversation_id,
-        await content_of(ls, session, conversation_id, params.text, params.attachments or ()),
-    )
+    to = session.conversations.blank() if conversation_id is None else conversation_id
+    return session, to, await content_of(ls, session, to, params.text, params.attachments or ())
 
 
 async def attach(ls: PalimpsestServer, params: AttachParams) -> ChatResult:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.web import is_web
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
 from palimpsest.services.chat.mentioned_places import (
     folder_snapshot,
@@ -19,6 +20,7 @@ from palimpsest.services.chat.mentioned_places import (
     problems_snapshot,
     symbol_snapshot,
 )
+from palimpsest.services.chat.pages import Pages
 from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -30,6 +32,11 @@ MAX_MENTIONS: Final = 20
 
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")
 _ENDS: Final = ".,;:!?)]}"
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
+_UNSEEN: Final = (
+    "This message was made by a command, and a page of the web is fetched only for a message that you typed. Send it "
+    "yourself."
+)
 _LINES: Final = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -45,6 +52,8 @@ class Mentioning:
     """What is attached already."""
     window: int = 128_000
     """The window of the model in tokens, of which a folder takes a part."""
+    pages: Pages | None = None
+    """The way to the web. None for a message that its user has not seen: nothing is fetched."""
 
 
 def mention_of(path: str, first: int | None = None, last: int | None = None) -> str:
@@ -56,17 +65,35 @@ def mention_of(path: str, first: int | None = None, last: int | None = None) -> 
 async def mentioned(of: Mentioning) -> list[Snapshot]:
     """Snapshots of all that the message mentions, once each, without what is attached already."""
     found: dict[str, Snapshot] = {}
-    for name in names_in(of.message)[:MAX_MENTIONS]:
-        if (taken := await _take(of, name)) is not None:
+    names = names_in(of.message)[:MAX_MENTIONS]
+    for name in names:
+        if not is_web(name) and (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
     known = {part.label for each in of.attached for part in each.shown}
     kept = [each for label, each in found.items() if not _is_among(label, known)]
-    return kept + await mentioned_resources(of.folder.mcp, of.message)
+    kept += await mentioned_resources(of.folder.mcp, of.message)
+    web = [name for name in names if is_web(name)]
+    if not web or any(each.problem is not None for each in kept):  # then nothing is sent, so nothing is fetched
+        return kept
+    if of.pages is None:
+        return [*kept, Snapshot(web[0], problem=_UNSEEN)]
+    return kept + await of.pages.take(web)
 
 
 def names_in(message: str) -> list[str]:
-    named = (quoted or plain.rstrip(_ENDS) for quoted, plain in _MENTION.findall(message))
+    named = (quoted or _without_end(plain) for quoted, plain in _MENTION.findall(message))
     return [name for name in dict.fromkeys(named) if name]
+
+
+def _without_end(name: str) -> str:
+    """The mention without what ends the sentence around it. A bracket that an address opens, it closes as well."""
+    end = len(name)
+    while end and name[end - 1] in _ENDS:
+        opening = _BRACKETS.get(name[end - 1])
+        if opening and is_web(name) and name.count(opening, 0, end) >= name.count(name[end - 1], 0, end):
+            break
+        end -= 1
+    return name[:end]
 
 
 def _is_among(label: str, known: set[str]) -> bool:

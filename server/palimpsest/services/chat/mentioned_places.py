@@ -97,7 +97,9 @@ async def symbol_snapshot(folder: OpenFolder, texts: WorkspaceTexts, name: str) 
     taken = [each for each in await take_snapshots(texts, wanted) if each.problem is None]
     if not taken:
         raise InvalidRequest(f"The files that define {name[:80]!r} may not be read.")
-    more = f"{counted(len(places) - MAX_PLACES, 'place')} more defines it." if len(places) > MAX_PLACES else ""
+    n_more = len(places) - MAX_PLACES
+    verbs = "defines it; it is" if n_more == 1 else "define it; they are"
+    more = f"{counted(n_more, 'more place')} {verbs} left out." if n_more > 0 else ""
     parts = tuple(part for each in taken for part in each.parts)
     return Snapshot(f"symbol:{name}", parts, left_out=(more,) if more else ())
 
@@ -180,6 +182,7 @@ async def kind_items(folder: OpenFolder, typed: str) -> list[tuple[str, str, str
         ("git:diff", "@git:diff", _DIFF),
         ("git:staged", "@git:staged", _STAGED),
         ("git:", "@git:", "A commit"),
+        ("https://", "@https://", "A page of the web; you are asked before it is fetched"),
     ]
     if PREFIX + "problems" in folder.editors.tools():
         kinds.append(("problems", "@problems", "The problems that the editor shows"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings.settings import Settings
+from palimpsest.domain.web import Fetch, fetch_nothing
 from palimpsest.services.background import Background
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.conversation.conversations import Conversations
@@ -53,6 +54,10 @@ class OpenFolder:
     """The folder of the user's own commands, which need not exist; None: there are none."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment of the server, for programs that are started here."""
+    fetch_page: Fetch = fetch_nothing
+    """Fetches a page of the web that a message mentions."""
+    agreed_hosts: set[tuple[ConversationId, str]] = field(default_factory=set)
+    """The hosts whose pages the user agreed to fetch, each for the messages of one conversation."""
     listeners: Listeners = field(default_factory=Listeners)
     editors: Editors = field(default_factory=Editors)
     """The editors that have the folder open."""

@@ -44,9 +44,7 @@ class Approvals:
         self._require_trust()
         if len(request.shown) > MAX_SHOWN_CHARACTERS:
             raise InvalidRequest("This is too long to be shown to the user for approval. Do it in smaller parts.")
-        kept = await self.store.read(approvals.rules)
-        answer = decide([each.rule for each in kept], request) or await self._ask(scope, request)
-        match answer:
+        match await self.answer(scope, request):
             case Answer.ONCE | Answer.ALWAYS:
                 if look_again is not None:
                     await look_again()
@@ -59,6 +57,12 @@ class Approvals:
             case None:
                 raise InvalidRequest("No editor is connected that can ask the user for approval. Go on without it.")
         self._require_trust()  # it may have been taken back while the user was asked
+
+    async def answer(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
+        """The stored answer, else the user's, which is stored when it is to count for later ones; None when no editor
+        can ask."""
+        kept = await self.store.read(approvals.rules)
+        return decide([each.rule for each in kept], request) or await self._ask(scope, request)
 
     async def rules(self) -> list[KeptRule]:
         """Oldest first."""
