@@ -216,6 +216,10 @@ class Server:
             self.play_summary(None, params["conversationId"])
         self.reply(request, {"text": f"Ran {text}"} | answer)
 
+    def on_usage(self, request: Json, params: Json) -> None:
+        """After a command the context is less full than after a turn."""
+        self.reply(request, USAGE | {"compact": "1.1k / 200k (1%)"})
+
     def on_adoption_list(self, request: Json, params: Json) -> None:
         left = {"folderUri": params["folderUri"], "store": "before-1", "path": "/home/x/before"}
         self.reply(request, {"stores": [left] if self.options.left else []})

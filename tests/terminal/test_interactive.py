@@ -276,6 +276,18 @@ def test_of_a_summary_one_line_is_left(chats: Chats) -> None:
     assert shown[at + 1 : at + 3] == ["Summarized 8 messages: 6,000 tokens fewer.", "after it"]
 
 
+def test_how_full_the_context_is_stays_true_after_a_command(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("hello" + ENTER)
+        terminal.until(USAGE)
+        terminal.expect_prompt()
+        terminal.type("/summarize 2-5" + ENTER)
+        terminal.until("context 1.1k / 200k (1%) · scripted-1")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_there_is_no_color_where_none_is_wanted(chats: Chats) -> None:
     with chats.terminal(env={"NO_COLOR": "1"}) as terminal:
         shown = terminal.expect_prompt()

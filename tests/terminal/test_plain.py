@@ -79,6 +79,13 @@ def test_tools_and_thinking_are_not_part_of_the_answer(chats: Chats) -> None:
     assert done.returncode == 0
 
 
+def test_what_becomes_of_the_context_is_told_beside_the_answers(chats: Chats) -> None:
+    done = chats.pipe("summary\n")
+    assert done.stdout == "after it\n\n"
+    assert done.stderr == "Summarized 8 messages: 6,000 tokens fewer.\n"
+    assert done.returncode == 0
+
+
 def test_commands_work_and_write_no_escape_codes(chats: Chats) -> None:
     done = chats.pipe("hello\n/resume\n/usage\n/facts\n/help\nsummary\n")
     assert done.returncode == 0

@@ -25,6 +25,7 @@ from palimpsest.terminal.render import clean, ending, one_line
 from palimpsest.terminal.screen import Screen
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.conversations import ConversationInfo
+from palimpsest.wire.areas.usage import ContextUsage
 
 _AT_ONCE = {"context", "facts", "help", "list", "read", "resume", "rules", "search", "shared", "stats", "usage"}
 """Commands that only show something, and so need not wait for the end of an answer when they have no argument."""
@@ -111,8 +112,19 @@ class Conversation:
                 turn = self._session.chat(line)
                 await self._perform(self._take_turn(turn), turn)
             else:
-                await self._perform(self._commands.run(*command))
+                await self._perform(self._run(*command))
         return 0
+
+    async def _run(self, name: str, argument: str) -> None:
+        await self._commands.run(name, argument)
+        if self._session.conversation_id is None:
+            self._hint = texts.KEYS
+        elif not self._commands.wants_to_quit:
+            self._show_usage(await self._session.usage(self._session.conversation_id))
+
+    def _show_usage(self, usage: ContextUsage) -> None:
+        self._hint = texts.fullness(usage.compact, one_line(usage.model))
+        self._view.model = usage.model if usage.model != _OFFLINE else ""
 
     # --------------------------------------------------------------------------------------------------- what is said
 
@@ -156,8 +168,7 @@ class Conversation:
                 self._view.note(texts.FORK_HINT if can_fork else texts.IN_HISTORY)
                 return
             raise
-        self._hint = texts.fullness(result.usage.compact, one_line(result.usage.model))
-        self._view.model = result.usage.model if result.usage.model != _OFFLINE else ""
+        self._show_usage(result.usage)
         if (sentence := ending(result)) is not None:
             self._view.note(sentence)
 

@@ -1,7 +1,7 @@
 """The conversation as plain text: through pipes, at a terminal that can only print, and for one question.
 
-Each line of stdin is a message, and stdout gets the answers, each with an empty line behind it. Errors go to stderr;
-the lines after an error are still answered, and the exit status is 1 in the end.
+Each line of stdin is a message, and stdout gets the answers, each with an empty line behind it. Errors and notes about
+the context go to stderr; the lines after an error are still answered, and the exit status is 1 in the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import CommandFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
-from palimpsest.terminal.render import ending, one_line, unescaped
+from palimpsest.terminal.render import ending, lasting, one_line, unescaped
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
@@ -78,7 +78,10 @@ class PlainView:
             self._show_delta(event)
         elif isinstance(event, ServerNote):
             self.fail(event.text)
-        elif not isinstance(event, (ContextEvent, WorkDone)):
+        elif isinstance(event, ContextEvent):
+            if (sentence := lasting(event)) is not None:
+                self.fail(sentence)
+        elif not isinstance(event, WorkDone):
             assert_never(event)
 
     def finish(self) -> None:

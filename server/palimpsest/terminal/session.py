@@ -39,6 +39,7 @@ from palimpsest.wire.areas.conversations import (
     ReadConversationResult,
 )
 from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult, ModelInfo
+from palimpsest.wire.areas.places import ConversationParams
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -48,6 +49,7 @@ from palimpsest.wire.areas.turns import (
     DeltaType,
     TurnDelta,
 )
+from palimpsest.wire.areas.usage import ContextUsage
 
 _NEWEST = 50
 """The number of messages among which the newest question is looked for."""
@@ -116,6 +118,9 @@ class Session:
         self.seen_question = -1
         """The id of the newest message of a user that is known to who sits here."""
         self._models: list[ModelInfo] | None = None
+
+    async def usage(self, conversation_id: str) -> ContextUsage:
+        return await self.connection.request("palimpsest/usage", ConversationParams(conversation_id), ContextUsage)
 
     async def conversations(self) -> list[ConversationInfo]:
         """The folder's conversations, the last changed first."""

@@ -191,7 +191,10 @@ class HistoryEditor:
         pieces = [piece for piece in pieces if not any(start <= piece.start < end for start, end in left_out)]
         room = state.cut.estimator.raw_within(state.budget.wall) - state.fixed_tokens
         if total_tokens(pieces) > room:
-            raise InvalidRequest("The earlier context no longer fits, so the context stays as it is.")
+            raise InvalidRequest(
+                "The earlier context no longer fits with the messages that have come since, so the context stays as it "
+                "is. Expand single summaries, or go on with a model that has a larger window."
+            )
         before, sent_before = _blocks(state.pieces), state.cut.left_out
         gone = [each for key, each in before.items() if key not in _blocks(pieces)]
         back = [each for key, each in _blocks(pieces).items() if key not in before]
