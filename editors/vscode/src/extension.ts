@@ -20,11 +20,10 @@ import { registerParticipant } from "./native/participant";
 import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
 import { runTool, TOOL_INFOS } from "./native/tools";
-import { TOASTS } from "./native/texts";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
 import { ServerLife } from "./server/life";
-import { COSTS } from "./texts";
+import { COSTS, TOASTS } from "./texts";
 
 export function activate(context: vscode.ExtensionContext): void {
     const log = vscode.window.createOutputChannel("Palimpsest", { log: true });

@@ -3,10 +3,9 @@
  * it. Nothing is decided here that another editor could decide otherwise.
  */
 import type { FromHost, FromView } from "../messages";
-import { START } from "../native/texts";
 import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
-import { COMPOSER, HISTORY, SHARING } from "../texts";
+import { COMPOSER, HISTORY, SHARING, START } from "../texts";
 import { Attachments } from "./attachments";
 import { ContextPage } from "./context_page";
 import { CostFigures } from "./costs";

@@ -3,7 +3,7 @@ import * as vscode from "vscode";
 
 import type { Attachment, ModelInfo } from "../protocol.gen";
 import { inFolders, isFile } from "../native/changes/target";
-import { DESK } from "../native/texts";
+import { DESK } from "../texts";
 import { followable } from "../view/links";
 import type { Compared, Desk } from "./desk";
 

@@ -1,7 +1,6 @@
 /** Facts as the tree shows them. */
-import { FACT_ROWS } from "../native/texts";
 import type { FactInfo, FactSource } from "../protocol.gen";
-import { FACTS } from "../texts";
+import { FACT_ROWS, FACTS } from "../texts";
 
 export interface Group {
     readonly title: string;

@@ -1,7 +1,7 @@
 /** A notification of facts that grow stale in files that no editor shows, such as after a pull. Each fact is told once. */
 import * as vscode from "vscode";
 
-import { TOASTS } from "../native/texts";
+import { TOASTS } from "../texts";
 import type { ServerPort } from "../port";
 import { FactsListRequest, type FactInfo, type FactsChangedParams } from "../protocol.gen";
 import { byFile } from "./grouping";

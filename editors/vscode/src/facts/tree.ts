@@ -1,7 +1,7 @@
 /** The facts of the open folders: stale ones first, then by file, then by type. */
 import * as vscode from "vscode";
 
-import { FACTS } from "../native/texts";
+import { FACT_TREE } from "../texts";
 import { isUnknownMethod, type ServerPort } from "../port";
 import { FactsForgetRequest, FactsRestoreRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
 import { describe, describePlace, group, type Group } from "./grouping";
@@ -60,12 +60,12 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
 
     /** Asks first, and offers to take it back. */
     private async forget({ content, shared }: FactInfo, params: FactParams): Promise<void> {
-        if ((await vscode.window.showWarningMessage(FACTS.forgetQuestion(shared), { modal: true, detail: content }, FACTS.forget)) !== FACTS.forget) {
+        if ((await vscode.window.showWarningMessage(FACT_TREE.forgetQuestion(shared), { modal: true, detail: content }, FACT_TREE.forget)) !== FACT_TREE.forget) {
             return;
         }
         await this.server.request(FactsForgetRequest, params);
-        void vscode.window.showInformationMessage(FACTS.forgotten(content), FACTS.restore).then(async (chosen) => {
-            if (chosen === FACTS.restore) {
+        void vscode.window.showInformationMessage(FACT_TREE.forgotten(content), FACT_TREE.restore).then(async (chosen) => {
+            if (chosen === FACT_TREE.restore) {
                 await this.server.request(FactsRestoreRequest, params);
                 this.refresh();
             }
@@ -76,10 +76,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
     async pin(): Promise<void> {
         const editor = vscode.window.activeTextEditor;
         if (editor === undefined || vscode.workspace.getWorkspaceFolder(editor.document.uri) === undefined) {
-            throw new Error(FACTS.noFile);
+            throw new Error(FACT_TREE.noFile);
         }
         const { selection, document } = editor;
-        const content = await vscode.window.showInputBox({ title: FACTS.add, prompt: selection.isEmpty ? FACTS.ofFile : FACTS.ofLines });
+        const content = await vscode.window.showInputBox({ title: FACT_TREE.add, prompt: selection.isEmpty ? FACT_TREE.ofFile : FACT_TREE.ofLines });
         if (content === undefined || content.trim() === "") {
             return;
         }
@@ -99,15 +99,15 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
         const { fact } = node;
         const item = new vscode.TreeItem(fact.content);
         item.description = describe(fact);
-        item.tooltip = [fact.content, fact.author === undefined ? "" : FACTS.author(fact.author), fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
+        item.tooltip = [fact.content, fact.author === undefined ? "" : FACT_TREE.author(fact.author), fact.quote ?? "", ...fact.sources.map(describePlace)].filter((each) => each !== "").join("\n\n");
         item.contextValue = fact.isStale ? "fact.stale" : "fact";
         item.iconPath = new vscode.ThemeIcon(fact.isStale ? "warning" : fact.factType === "pinned" ? "pinned" : "note");
-        item.accessibilityInformation = { label: `${fact.isStale ? FACTS.stale : ""}${fact.content}, ${describe(fact)}` };
+        item.accessibilityInformation = { label: `${fact.isStale ? FACT_TREE.stale : ""}${fact.content}, ${describe(fact)}` };
         const source = fact.sources[0];
         if (source !== undefined) {
             const line = source.startLine ?? 0;
             const selection = new vscode.Range(line, 0, line, 0);
-            item.command = { command: "vscode.open", title: FACTS.openPlace, arguments: [vscode.Uri.parse(source.uri, true), { selection }] };
+            item.command = { command: "vscode.open", title: FACT_TREE.openPlace, arguments: [vscode.Uri.parse(source.uri, true), { selection }] };
         }
         return item;
     }
@@ -123,10 +123,10 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
                 const { facts } = await this.server.request(FactsListRequest, { folderUri: folder.uri.toString(), limit: PAGE });
                 groups.push(...group(facts).map((each) => ({ group: each, folder, isNamed: folders.length > 1 })));
             }
-            this.say(groups.length === 0 ? FACTS.none : undefined);
+            this.say(groups.length === 0 ? FACT_TREE.none : undefined);
             return groups;
         } catch (error) {
-            this.say(isUnknownMethod(error) ? FACTS.unknown : FACTS.unread);
+            this.say(isUnknownMethod(error) ? FACT_TREE.unknown : FACT_TREE.unread);
             return [];
         }
     }

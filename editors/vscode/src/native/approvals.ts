@@ -5,7 +5,7 @@ import { ResponseError } from "vscode-languageserver-protocol";
 import type { ChatController } from "../chat/controller";
 import type { ChatPanel } from "../chat/panel";
 import type { ApprovalRequestParams, ApprovalRequestResult } from "../protocol.gen";
-import { TOASTS } from "./texts";
+import { TOASTS } from "../texts";
 
 const SERVER_CANCELLED = -32802;
 

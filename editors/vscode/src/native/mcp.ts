@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { McpServerInfo, McpServers } from "../protocol.gen";
 import * as p from "../protocol.gen";
 import type { ServerPort } from "../port";
-import { MCP } from "./texts";
+import { MCP } from "../texts";
 
 const ICONS: Readonly<Record<string, string>> = { off: "circle-slash", unapproved: "question", starting: "loading~spin", ready: "pass", failed: "error" };
 

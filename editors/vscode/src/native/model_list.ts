@@ -1,6 +1,6 @@
 /** The list of models as a person chooses from it: usable ones first, one group of those that need a key. */
 import type { ModelInfo } from "../protocol.gen";
-import { MODELS, SERVICES } from "./texts";
+import { MODELS, SERVICES } from "../texts";
 
 export type Choice = { readonly model: string } | { readonly needsKey: string; readonly model: string } | "services";
 

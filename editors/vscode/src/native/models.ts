@@ -3,7 +3,7 @@ import type * as vscode from "vscode";
 import { ResponseError } from "vscode-languageserver-protocol";
 
 import type { AskEditorModelParams, AskEditorModelResult, EditorModelDeltaParams, EditorModelErrorData, EditorModelErrorKind, EditorModelInfo, EditorModelMessage, EditorModelPart } from "../protocol.gen";
-import { PARTICIPANT } from "./texts";
+import { PARTICIPANT } from "../texts";
 
 /** What this extension contributes itself; the server would ask the server. */
 const OWN_VENDOR = "palimpsest";

@@ -5,7 +5,7 @@ import { toFailure, type ServerPort } from "../port";
 import { ConversationArchiveRequest, ConversationCreateRequest, ModelListRequest } from "../protocol.gen";
 import { answer } from "./answering";
 import { isSetUp } from "./model_list";
-import { KEYS, PARTICIPANT } from "./texts";
+import { KEYS, PARTICIPANT } from "../texts";
 
 /** PROTOCOL.md gives no estimate for a text alone; this only tells VS Code how much it may send. */
 const CHARACTERS_PER_TOKEN = 4;

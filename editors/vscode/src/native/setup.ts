@@ -9,7 +9,7 @@ import { CredentialsCheckRequest, CredentialsListRequest, ModelListRequest, type
 import { ask, pick, type Item } from "./dialogs";
 import type { Keys } from "./keys";
 import { rows, serviceOf } from "./model_list";
-import { KEYS, MODELS, SERVICES } from "./texts";
+import { KEYS, MODELS, SERVICES } from "../texts";
 
 const LOCAL = "ollama";
 /** The service that others imitate; at another address it is one of those. */

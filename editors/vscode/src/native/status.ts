@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { describeHub } from "../hub";
 import type { FromHost } from "../messages";
 import type { ContextUsage, ConversationInfo } from "../protocol.gen";
-import { START, STATUS } from "./texts";
+import { START, STATUS } from "../texts";
 
 const COLOURS = { green: undefined, yellow: "statusBarItem.warningBackground", red: "statusBarItem.errorBackground" } as const;
 

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
 
-import { CHANGES, START } from "../native/texts";
+import { CHANGES, START } from "../texts";
 import type { ServerPort } from "../port";
 import type { TurnDelta } from "../protocol.gen";
 import { forServer } from "../settings";

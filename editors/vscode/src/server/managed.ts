@@ -10,7 +10,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-import { START } from "../native/texts";
+import { START } from "../texts";
 import { serverEnvironment } from "./launch";
 
 /** Runs a program to its end. Throws with its last words when it fails. */

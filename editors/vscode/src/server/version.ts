@@ -1,5 +1,5 @@
 /** Whether a server speaks the protocol this extension was built for, and what to do when it does not. */
-import { START } from "../native/texts";
+import { START } from "../texts";
 
 /** PROTOCOL.md, `capabilities.experimental.palimpsest`. */
 export const PROTOCOL_VERSION = 1;

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import type { FromView } from "../messages";
-import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, MORE, SETUP } from "../texts";
+import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, MORE, START } from "../texts";
 import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
 import { Conversations } from "./conversations";
@@ -92,7 +92,7 @@ function More({ state }: { readonly state: State }) {
             isBegun && { label: HISTORY.delete, icon: "trash", onPick: () => { post({ type: "listConversations" }); dispatch({ type: "goTo", page: "conversations" }); post({ type: "planDeletion", conversationId: id }); } },
             { label: MORE.model, icon: "chip", beginsGroup: true, onPick: () => post({ type: "pickModel" }) },
             { label: MORE.key, icon: "key", onPick: () => post({ type: "setUp" }) },
-            { label: SETUP.showLog, icon: "output", beginsGroup: true, onPick: () => post({ type: "showLog" }) },
+            { label: START.showLog, icon: "output", beginsGroup: true, onPick: () => post({ type: "showLog" }) },
         ]} />
     );
 }

@@ -1,5 +1,5 @@
 /** The way to a model, wherever one is missing: before the first question, after an answer of quotes, after a refusal. */
-import { SETUP } from "../texts";
+import { SETUP, START } from "../texts";
 import { Icon } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
@@ -36,14 +36,14 @@ function headed(text: string) {
 export function ServerCard({ server }: { readonly server: State["server"] }) {
     const { post } = useEnds();
     return (
-        <section class={`notice ${server.phase === "stopped" ? "bad" : "info"}`} aria-label={SETUP.server} data-testid="server">
+        <section class={`notice ${server.phase === "stopped" ? "bad" : "info"}`} aria-label={START.server} data-testid="server">
             <Icon name={server.phase === "stopped" ? "error" : "loading"} spin={server.phase !== "stopped"} />
             <div class="body">{headed(server.sentence)}</div>
             {server.phase === "stopped" && (
                 <div class="do">
-                    <button type="button" class="btn" onClick={() => post({ type: "startServer" })}>{SETUP.tryAgain}</button>
-                    {server.needsPython === true && <button type="button" class="btn second" onClick={() => post({ type: "choosePython" })}>{SETUP.choosePython}</button>}
-                    <button type="button" class="text-btn" onClick={() => post({ type: "showLog" })}>{SETUP.showLog}</button>
+                    <button type="button" class="btn" onClick={() => post({ type: "startServer" })}>{START.tryAgain}</button>
+                    {server.needsPython === true && <button type="button" class="btn second" onClick={() => post({ type: "choosePython" })}>{START.choosePython}</button>}
+                    <button type="button" class="text-btn" onClick={() => post({ type: "showLog" })}>{START.showLog}</button>
                 </div>
             )}
         </section>

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 import type { Compared } from "../../chat/desk";
-import { CHANGES } from "../texts";
+import { CHANGES } from "../../texts";
 
 /** Texts of edits that are kept for editors that show them. */
 const MOST = 200;

@@ -4,7 +4,7 @@
  */
 import * as vscode from "vscode";
 
-import { CHANGES } from "../texts";
+import { CHANGES } from "../../texts";
 import { readNamed } from "./named";
 import { place } from "./place";
 import { chooseTarget } from "./target";

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 
 import { pick, type Item } from "../dialogs";
-import { CHANGES } from "../texts";
+import { CHANGES } from "../../texts";
 
 /** Files of the same name that are offered. */
 const MOST = 20;
