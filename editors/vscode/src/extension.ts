@@ -19,6 +19,7 @@ import { askQuietly } from "./native/offers";
 import { registerParticipant } from "./native/participant";
 import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
+import { Terminals } from "./native/terminals";
 import { runTool, TOOL_INFOS } from "./native/tools";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
@@ -28,6 +29,7 @@ import { COSTS, TOASTS } from "./texts";
 export function activate(context: vscode.ExtensionContext): void {
     const log = vscode.window.createOutputChannel("Palimpsest", { log: true });
     const status = new StatusItem();
+    const terminals = new Terminals();
     const life: ServerLife = new ServerLife(
         context,
         log,
@@ -55,7 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
             });
             client.onRequest(p.ApprovalRequestRequest.method, (params: p.ApprovalRequestParams, token: vscode.CancellationToken) => askApproval(params, token, panel, controller));
             askQuietly(client, () => panel.isVisible);
-            client.onRequest(p.ToolsRunRequest.method, (params: p.RunToolParams) => runTool(params));
+            client.onRequest(p.ToolsRunRequest.method, (params: p.RunToolParams) => runTool(params, terminals));
             client.onRequest(p.EditorModelCompleteRequest.method, (params: p.AskEditorModelParams, token: vscode.CancellationToken) =>
                 models.complete(params, token, (delta) => client.sendNotification(p.EditorModelDeltaNotification.method, delta)),
             );
@@ -128,6 +130,7 @@ export function activate(context: vscode.ExtensionContext): void {
         log,
         ready,
         status,
+        terminals,
         life,
         facts.register(),
         lenses,

@@ -1886,7 +1886,7 @@ export interface RunCommandResult {
     draft?: string;
 }
 
-/** A tool that the model may call and the editor runs. */
+/** A tool that the model may call and the editor runs, or one for mentions. */
 export interface EditorToolInfo {
     /** 1 to 57 letters, digits, `_` and `-`. The model calls it `editor_NAME`. */
     name: string;
@@ -1896,6 +1896,8 @@ export interface EditorToolInfo {
     parameters: Record<string, unknown>;
     /** Whether the tool changes nothing, so that the user is not asked. Other tools are offered in trusted folders only. */
     isReadOnly: boolean;
+    /** Whether only a mention of the user, such as `@terminal`, runs the tool. No model knows of it. */
+    forMentions?: boolean;
 }
 
 /** All tools that this editor brings from now on. They are removed when the editor disconnects. */

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from tests.services.scripted import Bench, Opener
-from tests.services.scripted_editor import ScriptedEditor
+from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
 from palimpsest.services.chat.mentioned import MAX_MENTIONS, Mentioning, mention_of, mentioned
 from palimpsest.services.chat.mentions import Mentions
-from palimpsest.services.tools.from_editor import to_editor_tool
+from palimpsest.services.tools.approvals import Approvals
+from palimpsest.services.tools.from_editor import EditorTools, to_editor_tool
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.services.workspace.files import WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -152,6 +153,24 @@ async def test_the_editors_own_symbols_come_first(bench: Opener) -> None:
     assert [(part.label, part.text) for part in found.parts] == [("src/pump.py:5-6", "def start():\n    return 2\n")]
 
 
+@pytest.mark.parametrize(
+    ("n_places", "expected"),
+    [
+        (5, ()),
+        (6, ("1 more place defines it; it is left out.",)),
+        (8, ("3 more places define it; they are left out.",)),
+    ],
+)
+async def test_places_of_a_symbol_that_are_left_out_are_told(
+    bench: Opener, n_places: int, expected: tuple[str, ...]
+) -> None:
+    b = await of_folder(bench)
+    for n in range(n_places):
+        (b.session.folder.root / f"m{n}.py").write_text("def start():\n    return 2\n")
+    (found,) = await taken(b, "@symbol:start")
+    assert (len(found.parts), found.left_out) == (5, expected)
+
+
 async def test_problems_are_the_editors(bench: Opener) -> None:
     b = await of_folder(bench)
     (found,) = await taken(b, "@problems")
@@ -160,6 +179,62 @@ async def test_problems_are_the_editors(bench: Opener) -> None:
     attach(b, problems="src/app.py:1:1: error: odd")
     (found,) = await taken(b, "Fix @problems.")
     assert (found.label, found.parts[0].text) == ("problems", "src/app.py:1:1: error: odd")
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("$ make\r\n\x1b[31mred\x1b[0m \x1b]0;title\x07end\r\n\r\n", "$ make\nred end"),
+        ("10 %\r50 %\r100 %\nbell\x07\x00", "100 %\nbell"),
+        ("\x1b]8;;https://a.org\x1b\\link\x1b]8;;\x1b\\ \x1b(Bx \x1b[?25l", "link x"),
+        ("cut off \x1b[3", "cut off 3"),
+    ],
+)
+async def test_a_terminal_is_attached_as_it_is_read(bench: Opener, shown: str, expected: str) -> None:
+    b = await of_folder(bench)
+    attach(b, terminal=shown)
+    (found,) = await taken(b, "Why? @terminal.")
+    assert (found.label, found.parts[0].text) == ("terminal", expected)
+
+
+async def test_of_a_long_terminal_the_end_is_attached(bench: Opener) -> None:
+    b = await of_folder(bench)
+    attach(b, terminal="".join(f"line {n}\n" for n in range(20_000)))
+    (found,) = await taken(b, "@terminal")
+    first, *lines = found.parts[0].text.split("\n")
+    assert first == f"[{found.left_out[0]}]"
+    assert lines[-1] == "line 19999"
+    assert first == f"[{20_000 - len(lines):,} earlier lines left out.]"
+    assert 60_000 < len(found.parts[0].text) < 66_000
+
+
+async def test_a_terminal_that_no_editor_tells_of_is_a_problem(bench: Opener) -> None:
+    b = await of_folder(bench)
+    assert "Paste the lines" in str((await taken(b, "@terminal"))[0].problem)
+    attach(b, terminal="\x1b[2J\r\n")
+    assert (await taken(b, "@terminal"))[0].problem == "The terminal shows nothing."
+    b = await of_folder(bench)
+
+    class NoTerminal(ScriptedEditor):
+        async def run_tool(self, scope: TurnScope, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+            return ToolOutput("No terminal\nis open.", is_error=True)
+
+    tool = to_editor_tool("terminal", "It tells.", {}, is_read_only=True, is_for_mentions=True)
+    b.session.folder.editors.attach(NoTerminal(), [tool])
+    assert (await taken(b, "@terminal"))[0].problem == "No terminal is open."
+
+
+async def test_no_model_has_the_tools_that_are_for_mentions(bench: Opener) -> None:
+    b = await of_folder(bench)
+    folder = b.session.folder
+    tools = [
+        to_editor_tool(name, "It tells.", {}, is_read_only=True, is_for_mentions=name == "terminal")
+        for name in ("terminal", "problems")
+    ]
+    folder.editors.attach(Editor(), tools)
+    offer = EditorTools(folder.editors, Approvals(folder.store, folder.editors, folder.trust))
+    assert [each.schema.name for each in offer(SCOPE)] == ["editor_problems"]
+    assert await offered(b, "@ter") == ["@terminal"]
 
 
 async def offered(b: Bench, typed: str) -> list[str]:

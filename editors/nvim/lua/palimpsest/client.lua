@@ -1,5 +1,6 @@
 --- The server's process, one for each workspace folder: started when it is first needed, and again when it dies.
 local config = require("palimpsest.config")
+local methods = require("palimpsest.protocol").methods
 local tell = require("palimpsest.tell")
 local texts = require("palimpsest.texts").server
 
@@ -258,6 +259,7 @@ function M._on_init(client)
     life.started = vim.uv.now()
     lives[root] = life
   end
+  client:request(methods.ToolsRegisterRequest, { tools = { require("palimpsest.terminal").TOOL } }, function() end)
   local shown = vim.deepcopy(config.current.diagnostics)
   if next(shown) then
     local facts = require("palimpsest.facts")

@@ -38,4 +38,7 @@ return {
   [methods.ApprovalRequestRequest] = function(_, params)
     return require("palimpsest.approvals").ask(params)
   end,
+  [methods.ToolsRunRequest] = function(_, params)
+    return require("palimpsest.terminal").run(params)
+  end,
 }

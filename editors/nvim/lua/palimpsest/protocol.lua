@@ -1106,12 +1106,13 @@
 ---@field turnId? string The turn that the command started (`/retry`, `/continue`). `turn/attach` follows its answer.
 ---@field draft? string The text that the command made the draft of the conversation: of `/rollback`, of commands of the user's own, and of prompts of MCP servers.
 
---- A tool that the model may call and the editor runs.
+--- A tool that the model may call and the editor runs, or one for mentions.
 ---@class palimpsest.EditorToolInfo
 ---@field name string 1 to 57 letters, digits, `_` and `-`. The model calls it `editor_NAME`.
 ---@field description string What the tool does and when to use it, for the model.
 ---@field parameters table<string, any> JSON Schema of the arguments object; empty when there are none.
 ---@field isReadOnly boolean Whether the tool changes nothing, so that the user is not asked. Other tools are offered in trusted folders only.
+---@field forMentions? boolean Whether only a mention of the user, such as `@terminal`, runs the tool. No model knows of it.
 
 --- All tools that this editor brings from now on. They are removed when the editor disconnects.
 ---@class palimpsest.RegisterToolsParams

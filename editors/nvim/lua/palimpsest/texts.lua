@@ -111,6 +111,12 @@ M.attached = "attached: %s"
 M.attached_size = "%s (%d tokens)"
 M.problems = "problems"
 
+M.terminal = {
+  description = "What the terminal shows.",
+  none = "No terminal is open. Open one with :terminal.",
+  no_tool = "Neovim has no tool %s.",
+}
+
 M.decision = {
   -- What yes and no are, by tool.
   words = {

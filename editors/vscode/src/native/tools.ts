@@ -3,6 +3,7 @@ import * as v from "valibot";
 import * as vscode from "vscode";
 
 import type { EditorToolInfo, RunToolParams, RunToolResult } from "../protocol.gen";
+import type { Terminals } from "./terminals";
 
 const MOST = 100;
 const path = v.pipe(v.string(), v.minLength(1), v.maxLength(4096));
@@ -26,10 +27,12 @@ const TOOLS = {
         schema: v.strictObject({ path, line, column: line }),
     },
 } as const;
+/** What only the user's mention `@terminal` reads: no model knows of it. */
+const TERMINAL: EditorToolInfo = { name: "terminal", description: "What the terminal shows.", parameters: {}, isReadOnly: true, forMentions: true };
 
-export const TOOL_INFOS: EditorToolInfo[] = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters, isReadOnly: true }));
+export const TOOL_INFOS: EditorToolInfo[] = [...Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters, isReadOnly: true })), TERMINAL];
 
-export async function runTool({ name, arguments: given }: RunToolParams): Promise<RunToolResult> {
+export async function runTool({ name, arguments: given }: RunToolParams, terminals: Terminals): Promise<RunToolResult> {
     try {
         switch (name) {
             case "problems":
@@ -40,6 +43,8 @@ export async function runTool({ name, arguments: given }: RunToolParams): Promis
                 const place = v.parse(TOOLS.references.schema, given);
                 return said(await references(place.path, new vscode.Position(place.line - 1, place.column - 1)));
             }
+            case TERMINAL.name:
+                return terminals.read();
             default:
                 return { text: `This editor has no tool ${name}.`, isError: true };
         }

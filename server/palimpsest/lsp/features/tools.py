@@ -23,7 +23,13 @@ async def register_tools(ls: PalimpsestServer, params: RegisterToolsParams) -> R
     await ls.folders()  # loads the services
 
     tools = [
-        to_editor_tool(tool.name, tool.description, tool.parameters, is_read_only=tool.is_read_only)
+        to_editor_tool(
+            tool.name,
+            tool.description,
+            tool.parameters,
+            is_read_only=tool.is_read_only,
+            is_for_mentions=bool(tool.for_mentions),
+        )
         for tool in params.tools
     ]
     check_together(tools)

@@ -19,6 +19,7 @@ from palimpsest.services.chat.mentioned_places import (
     git_snapshot,
     problems_snapshot,
     symbol_snapshot,
+    terminal_snapshot,
 )
 from palimpsest.services.chat.pages import Pages
 from palimpsest.services.chat.resources import mentioned_resources
@@ -118,6 +119,8 @@ async def _take_kind(of: Mentioning, name: str) -> Snapshot | None:
         return await git_snapshot(of.folder, rest)
     if kind == "problems" and not colon:
         return await problems_snapshot(of.folder)
+    if kind == "terminal" and not colon:
+        return await terminal_snapshot(of.folder)
     return None
 
 

@@ -16,7 +16,7 @@ from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.editors import EditorGone
 from palimpsest.services.tools.from_editor import PREFIX
-from palimpsest.services.tools.toolbox import TurnScope
+from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.services.workspace.files import PlaceKind
 from palimpsest.services.workspace.git_changes import changes, recent_commits
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -32,6 +32,13 @@ MAX_PLACES: Final = 5
 """The most places of one symbol."""
 MAX_SEARCHED: Final = 20_000
 """The most files in which a symbol is looked for."""
+MAX_TERMINAL: Final = 64 * 1024
+"""The most bytes of what a terminal shows; the last ones count."""
+MAX_SENTENCE: Final = 300
+"""The most characters of what an editor says about a failure."""
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\|$)|[ -/]*[0-~])")
+"""What a terminal obeys and does not show (ECMA-48): control sequences, strings of commands, other escapes."""
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 MAX_COMPLETED: Final = 50
 _DIFF: Final = "What has changed and is not staged"
@@ -144,6 +151,36 @@ async def problems_snapshot(folder: OpenFolder) -> Snapshot:
     return text_snapshot("problems", said)
 
 
+async def terminal_snapshot(folder: OpenFolder) -> Snapshot:
+    """What the editor's terminal shows, as the editor tells it. Raises InvalidRequest."""
+    said = await _run_editors(folder, "terminal", {})
+    if said is None:
+        raise InvalidRequest(
+            "This editor does not tell Palimpsest what its terminal shows, so @terminal is not available here. Paste "
+            "the lines that matter."
+        )
+    if said.is_error:
+        raise InvalidRequest(" ".join(said.text.split())[:MAX_SENTENCE] or "The terminal could not be read.")
+    lines = _shown_lines(said.text)
+    if not lines:
+        raise InvalidRequest("The terminal shows nothing.")
+    n_left_out, size = len(lines), 0
+    while n_left_out and (size := size + len(lines[n_left_out - 1].encode("utf-8", "replace")) + 1) <= MAX_TERMINAL:
+        n_left_out -= 1
+    note = (f"{counted(n_left_out, 'earlier line')} left out.",) if n_left_out else ()
+    taken = text_snapshot("terminal", "\n".join([*(f"[{each}]" for each in note), *lines[n_left_out:]]))
+    return Snapshot(taken.label, taken.parts, left_out=note)
+
+
+def _shown_lines(text: str) -> list[str]:
+    """The lines as a terminal leaves them: without what colors them, and the last of those written over each other."""
+    plain = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    lines = [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in plain.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return [_CONTROLS.sub("", line) for line in lines]
+
+
 async def git_snapshot(folder: OpenFolder, what: str) -> Snapshot:
     """Raises InvalidRequest."""
     if not folder.trust.is_trusted:
@@ -184,19 +221,25 @@ async def kind_items(folder: OpenFolder, typed: str) -> list[tuple[str, str, str
         ("git:", "@git:", "A commit"),
         ("https://", "@https://", "A page of the web; you are asked before it is fetched"),
     ]
+    if PREFIX + "terminal" in folder.editors.tools():
+        kinds.append(("terminal", "@terminal", "What the editor's terminal shows"))
     if PREFIX + "problems" in folder.editors.tools():
         kinds.append(("problems", "@problems", "The problems that the editor shows"))
     return [each for each in kinds if each[0].startswith(typed)]
 
 
 async def _ask_editor(folder: OpenFolder, tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """What the first editor with this tool says; None when no editor has it, or the one that has it does not answer
-    with anything."""
+    """What the first editor with this tool says; None when no editor has it, or the one that has it fails."""
+    said = await _run_editors(folder, tool, arguments)
+    return None if said is None or said.is_error else said.text
+
+
+async def _run_editors(folder: OpenFolder, tool: str, arguments: Mapping[str, Any]) -> ToolOutput | None:
+    """What becomes of the tool of the first editor that has it; None when there is none."""
     editor, known = folder.editors.tools().get(PREFIX + tool, (None, None))
     if editor is None or known is None or not known.is_read_only:
         return None
     try:
-        said = await editor.run_tool(_NOBODY, tool, arguments)
+        return await editor.run_tool(_NOBODY, tool, arguments)
     except EditorGone:
         return None
-    return None if said.is_error else said.text

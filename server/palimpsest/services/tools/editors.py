@@ -24,6 +24,8 @@ class EditorTool:
 
     schema: ToolSchema
     is_read_only: bool
+    is_for_mentions: bool = False
+    """Whether only a mention of the user runs it. No model knows of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,21 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,57}")
 """Names that, with the prefix, every provider accepts."""
 
 
-def to_editor_tool(name: str, description: str, parameters: Mapping[str, Any], *, is_read_only: bool) -> EditorTool:
+def to_editor_tool(
+    name: str,
+    description: str,
+    parameters: Mapping[str, Any],
+    *,
+    is_read_only: bool,
+    is_for_mentions: bool = False,
+) -> EditorTool:
     """The tool that an editor declares. No parameters mean a tool without arguments. Raises InvalidRequest."""
     if not _NAME.fullmatch(name):
         raise InvalidRequest("A tool's name has 1 to 57 letters, digits, `_` and `-`, and nothing else.")
     parameters = parameters or {"type": "object", "properties": {}}
     if (problem := declaration_problem(description, parameters)) is not None:
         raise InvalidRequest(f"The tool {name!r} cannot be declared: {problem}.")
-    return EditorTool(ToolSchema(PREFIX + name, description, parameters), is_read_only)
+    return EditorTool(ToolSchema(PREFIX + name, description, parameters), is_read_only, is_for_mentions)
 
 
 def check_together(tools: Sequence[EditorTool]) -> None:
@@ -59,6 +66,7 @@ class EditorTools:
         return [
             Tool(tool.schema, _Call(self, scope, tool).run, tool.is_read_only)
             for _, tool in self.editors.tools().values()
+            if not tool.is_for_mentions
         ]
 
 

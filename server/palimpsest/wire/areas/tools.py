@@ -12,7 +12,7 @@ from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 @attrs.frozen(eq=False, repr=False)
 class EditorToolInfo(Wire):
-    """A tool that the model may call and the editor runs."""
+    """A tool that the model may call and the editor runs, or one for mentions."""
 
     name: str
     """1 to 57 letters, digits, `_` and `-`. The model calls it `editor_NAME`."""
@@ -23,6 +23,8 @@ class EditorToolInfo(Wire):
     is_read_only: bool
     """Whether the tool changes nothing, so that the user is not asked. Other tools are offered in trusted folders
     only."""
+    for_mentions: bool | None = None
+    """Whether only a mention of the user, such as `@terminal`, runs the tool. No model knows of it."""
 
 
 @attrs.frozen(eq=False, repr=False)
