@@ -20,7 +20,7 @@ from palimpsest.domain.mcp.config import (
     start_request,
     to_name,
 )
-from palimpsest.domain.mcp.folder_files import read_file, together
+from palimpsest.domain.mcp.folder_files import MAX_FILE_BYTES, read_file, together
 
 
 def test_a_server_of_the_users_settings_is_read_as_it_is_written() -> None:
@@ -126,6 +126,11 @@ def test_a_file_that_is_none_is_a_sentence(text: str) -> None:
     assert not found.servers
     assert all(".mcp.json" in each for each in found.problems)
     assert found.problems or text == '{"mcpServers": []}'
+
+
+def test_a_string_without_an_end_is_read_once() -> None:
+    (problem,) = read_file(Origin.PROJECT, '"' + '\\"' * (MAX_FILE_BYTES // 2)).problems
+    assert "not JSON" in problem
 
 
 def test_one_bad_server_costs_no_other() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from palimpsest.services.chat import own_commands
 from palimpsest.services.chat.commands.run import run_command
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.mentions import Mentions
-from palimpsest.services.chat.own_commands import MAX_BYTES, MAX_COMMANDS, commands_of
+from palimpsest.services.chat.own_commands import MAX_BYTES, MAX_COMMANDS, OwnCommand, commands_of, message_of
 from palimpsest.services.workspace.files import WorkspaceFiles
 
 
@@ -66,6 +67,16 @@ async def test_placeholders(bench: Opener, body: str, arguments: str, message: s
     b = await of_folder(bench)
     write(b, "fill-in_1.md", body)
     assert (await run(b, f"/fill-in_1 {arguments}")).draft == message
+
+
+def test_a_message_that_is_too_long_is_refused_before_it_is_made() -> None:
+    command = OwnCommand("many", "", "", "$ARGUMENTS" * 5_000, "many.md")
+    tracemalloc.start()
+    with pytest.raises(InvalidRequest, match="makes a message of more than"):
+        message_of(command, "x" * 50_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
 
 
 async def test_a_missing_quotation_mark_is_told(bench: Opener) -> None:

@@ -81,6 +81,45 @@ def test_no_program_of_the_repository_is_run(root: Path, tmp_path: Path) -> None
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("key", ["clean", "process"])
+def test_no_filter_of_the_repository_is_run(root: Path, tmp_path: Path, key: str) -> None:
+    ran = tmp_path / "ran"
+    git(root.parent, "config", f"filter.a.b.{key}", f"touch '{ran}'; cat")
+    git(root.parent, "config", "filter.a.b.required", "true")
+    (root / ".gitattributes").write_text("*.txt filter=a.b\n")
+    (root / "a.txt").write_text("two\n")
+    assert "+two" in changes(root, ENVIRON, "diff").text
+    assert not ran.exists()
+
+
+def test_a_filter_that_cannot_be_switched_off_is_not_risked(root: Path) -> None:
+    git(root.parent, "config", "filter.a=b.clean", "cat")
+    with pytest.raises(InvalidRequest, match="odd name"):
+        changes(root, ENVIRON, "diff")
+
+
+def test_a_working_tree_elsewhere_is_not_shown(root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "part ü").mkdir(parents=True)
+    (elsewhere / "part ü" / "a.txt").write_text("zqxelsewhere\n")
+    git(root.parent, "config", "core.worktree", str(elsewhere))
+    with pytest.raises(InvalidRequest, match="no working tree"):
+        changes(root, ENVIRON, "diff")
+
+
+def test_a_submodule_is_named_and_not_asked(root: Path) -> None:
+    module = root / "module"
+    module.mkdir()
+    git(module, "init", "-q")
+    git(module, "commit", "-q", "--allow-empty", "-m", "zqxbefore")
+    git(root.parent, "config", "diff.submodule", "log")
+    git(root.parent, "add", "part ü/module")
+    git(module, "commit", "-q", "--allow-empty", "-m", "zqxafter")
+    found = changes(root, ENVIRON, "diff").text
+    assert "+Subproject commit" in found
+    assert "zqx" not in found
+
+
 def test_the_newest_commits_are_offered(root: Path, tmp_path: Path) -> None:
     (root / "a.txt").write_text("two\n")
     git(root.parent, "commit", "-qam", "Say\ttwo")
@@ -102,8 +141,19 @@ def test_a_private_key_is_not_read(root: Path) -> None:
         changes(root, ENVIRON, "diff")
 
 
+def test_a_private_key_in_a_conflict_is_not_read(root: Path) -> None:
+    (root / "a.txt").write_text("mine\n")
+    git(root.parent, "commit", "-qam", "Mine")
+    git(root.parent, "checkout", "-q", "-b", "other", "HEAD~")
+    (root / "a.txt").write_text("-----BEGIN RSA PRIVATE KEY-----\nabc\n")
+    git(root.parent, "commit", "-qam", "Theirs")
+    git(root.parent, "merge", "-q", "@{-1}", fine=(1,))
+    with pytest.raises(InvalidRequest, match="private key"):
+        changes(root, ENVIRON, "diff")
+
+
 def test_outside_a_repository_git_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
-    with pytest.raises(InvalidRequest, match="git"):
+    with pytest.raises(InvalidRequest, match="no working tree"):
         changes(folder, ENVIRON | {"GIT_CEILING_DIRECTORIES": str(tmp_path)}, "diff")

@@ -16,8 +16,9 @@ from palimpsest.domain.mcp.config import MAX_SERVERS, Origin, ServerConfig, read
 MAX_FILE_BYTES: Final = 256 * 1024
 TABLES: Final = {Origin.PROJECT: "mcpServers", Origin.VSCODE: "servers"}
 """The key of the servers in each file."""
-_COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA: Final = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+# A string that does not end is taken as well: else it would be read again from each quotation mark in it.
+_COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*+"?)|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA: Final = re.compile(r'("(?:[^"\\\n]|\\.)*+"?)|,(?=\s*[}\]])')
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,22 +99,33 @@ def message_of(command: OwnCommand, arguments: str) -> str:
     """The message that the command makes. `$ARGUMENTS` is what was typed behind the name, `$1` to `$9` are its words;
     a body without any of them gets the arguments at its end. Raises InvalidRequest."""
     words: list[str] | None = None
+    n_characters = len(command.body)
 
     def filled(found: re.Match[str]) -> str:
-        nonlocal words
-        if found[1]:
-            return arguments
-        if words is None:
-            words = _words(command, arguments)
-        n = int(found[2])
-        return words[n - 1] if n <= len(words) else ""
+        nonlocal words, n_characters
+        text = arguments
+        if found[2]:
+            if words is None:
+                words = _words(command, arguments)
+            n = int(found[2])
+            text = words[n - 1] if n <= len(words) else ""
+        n_characters += len(text)
+        if (
+            n_characters > MAX_CHARACTERS
+        ):  # before it takes the memory: a file may name the arguments thousands of times
+            raise _too_long(command)
+        return text
 
     message, n_filled = _PLACEHOLDER.subn(filled, command.body)
     if arguments and not n_filled:
         message = f"{message}\n\n{arguments}"
     if len(message) > MAX_CHARACTERS:
-        raise InvalidRequest(f"/{command.name} makes a message of more than {MAX_CHARACTERS:,} characters.")
+        raise _too_long(command)
     return clean_text(message)[0]
+
+
+def _too_long(command: OwnCommand) -> InvalidRequest:
+    return InvalidRequest(f"/{command.name} makes a message of more than {MAX_CHARACTERS:,} characters.")
 
 
 def _words(command: OwnCommand, arguments: str) -> list[str]:

@@ -1,8 +1,8 @@
 """What git says has changed in a folder: since the last commit, staged, or by one commit.
 
 A repository can name programs that git runs, so ask only in a trusted folder; and even there none is run that shows
-changes (pagers, external diffs, text conversions, checks of signatures, watchers of files). Paths with the name of a
-secret are left out. Nothing is fetched.
+changes (pagers, external diffs, text conversions, filters, checks of signatures, watchers of files). Paths with the
+name of a secret are left out. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -42,8 +42,11 @@ _SHOW: Final = (
     "--no-color",
     "--no-renames",
     "--ignore-submodules=dirty",
+    "--submodule=short",  # else git is run in the submodule, by what is configured there
     "--relative",
 )
+_MARKS: Final = (re.compile(rb"(?m)^[ +-]"), re.compile(rb"(?m)^[ +-]{2}"))
+"""What stands in front of the lines of a file, also of one with conflicts."""
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./^~@{}+-]{0,199}")
 
 
@@ -57,7 +60,7 @@ class Changes:
 def changes(root: Path, environ: Mapping[str, str], what: str) -> Changes:
     """The changes in the folder: `diff` (not staged), `staged`, or those of a commit, by any name that git knows for
     it. Blocks. Raises InvalidRequest, with the reason."""
-    git = _Git(root, environ)
+    git = _Git(root, environ).without_filters()
     if what in ("diff", "staged"):
         asked: tuple[str, ...] = ("diff", *(("--cached",) if what == "staged" else ()), *_SHOW)
     else:
@@ -73,7 +76,7 @@ def changes(root: Path, environ: Mapping[str, str], what: str) -> Changes:
     if asked[0] == "diff" and not shown:
         raise InvalidRequest(" ".join(["There are no such changes in this folder.", *left_out]))
     found = git.ask([*asked, "--", *shown] if shown else [*asked, "--no-patch"], MAX_BYTES)
-    if holds_private_key(re.sub(rb"(?m)^[ +-]", b"", found.text.encode())):
+    if any(holds_private_key(re.sub(mark, b"", found.text.encode())) for mark in _MARKS):
         raise InvalidRequest("The changes hold a private key. They are not read.")
     return Changes(found.text, (*left_out, *found.left_out))
 
@@ -94,6 +97,27 @@ def recent_commits(root: Path, environ: Mapping[str, str]) -> list[tuple[str, st
 class _Git:
     root: Path
     environ: Mapping[str, str]
+    more: tuple[str, ...] = ()
+    """Further options of git itself."""
+
+    def without_filters(self) -> _Git:
+        """Runs no filter that the repository names: files are compared as they are. Raises InvalidRequest in a folder
+        that is not in the working tree of a repository, since git would then show files of elsewhere."""
+        none = "This folder is in no working tree of a git repository."
+        if self.ask(["rev-parse", "--is-inside-work-tree"], 1024, or_else=none).text.strip() != "true":
+            raise InvalidRequest(none)
+        listed = self.ask(["config", "--list", "--show-scope", "--name-only", "-z"], _MAX_NAMES).text.split("\0")
+        filters = {
+            name.rpartition(".")[0]
+            for scope, name in zip(listed[::2], listed[1::2], strict=False)
+            if scope in ("local", "worktree") and name.startswith("filter.")
+        }
+        if any("=" in each or not each.isprintable() for each in filters):
+            raise InvalidRequest("This repository configures a filter with an odd name, so git is not asked.")
+        off = ("clean=", "process=", "required=false")
+        return replace(
+            self, more=tuple(word for each in sorted(filters) for key in off for word in ("-c", f"{each}.{key}"))
+        )
 
     def commit(self, name: str) -> str:
         """The full id of a commit."""
@@ -112,7 +136,16 @@ class _Git:
         with tempfile.TemporaryFile() as out:
             try:
                 done = machine.run_program(
-                    [program, "--no-pager", "--literal-pathspecs", *_SETTINGS, "-C", str(self.root), *words],
+                    [
+                        program,
+                        "--no-pager",
+                        "--literal-pathspecs",
+                        *_SETTINGS,
+                        *self.more,
+                        "-C",
+                        str(self.root),
+                        *words,
+                    ],
                     env=kept | QUIET,
                     stdin=subprocess.DEVNULL,
                     stdout=out,
