@@ -15,7 +15,7 @@ from palimpsest.domain.context.tokens import CountText, count_content
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.domain.models.prices import Price
-from palimpsest.domain.models.provider import Counted, Finished, Provider, StopReason, TextDelta, TokenUsage
+from palimpsest.domain.models.provider import Counted, Finished, Pause, Provider, StopReason, TextDelta, TokenUsage
 from palimpsest.services.models.catalog import Models
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.models.tokenizers import Tokenizers
@@ -85,7 +85,7 @@ class HelpingModel:
         try:
             async with aclosing(self.provider.stream(context)) as events:
                 async for event in events:
-                    has_begun = True
+                    has_begun = has_begun or not isinstance(event, Pause)
                     match event:
                         case Counted():
                             sent = event.usage
