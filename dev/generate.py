@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dev import ROOT, generate_commands, generate_protocol, generate_providers, generate_settings
+from dev import ROOT, generate_commands, generate_greeting, generate_protocol, generate_providers, generate_settings
 from dev.metamodel import DeclarationError
 
 
 def outputs() -> dict[str, str]:
     """The text of every generated file, by its path below the repository's root."""
-    made = (generate_protocol, generate_settings, generate_commands, generate_providers)
+    made = (generate_greeting, generate_protocol, generate_settings, generate_commands, generate_providers)
     return {name: text for each in made for name, text in each.outputs().items()}
 
 

@@ -19,6 +19,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.uris import to_fs_path
 
 from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.greeting import protect_stdio
 from palimpsest.lsp.runtime.protocol import Protocol
 from palimpsest.lsp.runtime.stdio import run_stdio
 from palimpsest.lsp.runtime.tcp import run_tcp
@@ -370,7 +371,7 @@ async def close_shared() -> None:
 def main() -> int:
     if len(sys.argv) > 1:
         return run_tcp(build, token_file=Path(sys.argv[1]), port=0, on_stop=close_shared)
-    return run_stdio(build())
+    return run_stdio(build(), *protect_stdio())
 
 
 if __name__ == "__main__":

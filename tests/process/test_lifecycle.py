@@ -238,7 +238,7 @@ async def test_an_editor_that_is_gone_is_told_of_once() -> None:
 
 
 def test_without_an_input_the_server_says_so() -> None:
-    command = f'"{DEMO[0]}" "{DEMO[1]}" <&-'
+    command = f'"{sys.executable}" -P -m palimpsest serve <&-'
     ended = subprocess.run(["sh", "-c", command], env=environment(), capture_output=True, timeout=60)
     assert ended.returncode == 1
     assert b"no stdin" in ended.stderr

@@ -17,6 +17,6 @@ def run(_arguments: argparse.Namespace) -> int:
         return 2
     log_to_stderr("warning")
     from palimpsest.acp_agent.command import run as run_agent
-    from palimpsest.lsp.runtime.stdio import protect_stdio
+    from palimpsest.lsp.runtime.greeting import protect_stdio
 
     return run_agent(load_sealed_folders, protect_stdio)

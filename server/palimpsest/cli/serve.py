@@ -13,6 +13,9 @@ from palimpsest.__about__ import __version__
 from palimpsest.printing import complain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from palimpsest.lsp.server import PalimpsestServer
     from palimpsest.services.folder.folders import Folders
 
 _QUOTING: Final = ("httpcore", "httpx", "peewee")
@@ -40,15 +43,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     log_to_stderr(arguments.log_level)
+    return _serve_tcp(arguments) if arguments.tcp else _serve_stdio()
+
+
+def _serve_stdio() -> int:
+    from palimpsest.lsp.runtime.greeting import Greeting, protect_stdio
+
+    try:
+        source, sink = protect_stdio()
+    except OSError:
+        complain("There is no stdin or stdout to serve an editor on.")
+        return 1
+    greeting = Greeting(source, sink)  # answers while the rest is loaded
+    build_server = _load_builder()
+    from palimpsest.lsp.runtime.stdio import run_stdio
+
+    return run_stdio(build_server(load_sealed_folders, owns_folders=True), source, sink, greeting)
+
+
+def _load_builder() -> Callable[..., PalimpsestServer]:
+    """`build_server`, imported with all that it needs."""
     import lsprotocol.types  # noqa: F401  # the largest module comes first
 
     gc.freeze()  # the garbage collector skips it from here on, which saves 30 ms of the start
     from palimpsest.lsp.server import build_server
 
-    if not arguments.tcp:
-        from palimpsest.lsp.runtime.stdio import run_stdio
+    return build_server
 
-        return run_stdio(build_server(load_sealed_folders, owns_folders=True))
+
+def _serve_tcp(arguments: argparse.Namespace) -> int:
+    build_server = _load_builder()
     from palimpsest.lsp.runtime.tcp import TokenFileError, run_tcp
 
     folders = load_sealed_folders()

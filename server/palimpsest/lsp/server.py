@@ -68,6 +68,10 @@ class PalimpsestServer(WorkspaceServer):
         capabilities.experimental = {"palimpsest": {"version": PROTOCOL_VERSION}}
         if not pulls_diagnostics(self):
             capabilities.diagnostic_provider = None
+        if isinstance(sync := capabilities.text_document_sync, lsp.TextDocumentSyncOptions):
+            sync.will_save = sync.will_save_wait_until = (
+                None  # pygls says no where an editor can, and nothing elsewhere
+            )
 
     @property
     def is_leaving(self) -> bool:

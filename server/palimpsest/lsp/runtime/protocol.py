@@ -76,6 +76,9 @@ class Protocol(LanguageServerProtocol):
     def __init__(self, server: BaseServer, converter: Any) -> None:
         super().__init__(server, converter)
         self.phase = Phase.NEW
+        self.greeted: MessageId | None = None
+        """The id of an `initialize` that was answered before this server was loaded; None once that request is handled
+        here, and where there is none."""
         self.methods = Methods(self.load_messages)
         self._running: dict[MessageId, asyncio.Future[Any]] = {}
         """The editor's requests that are being worked on."""
@@ -211,6 +214,8 @@ class Protocol(LanguageServerProtocol):
     # ------------------------------------------------------------------------------------------------------- answers
 
     def _send_result(self, request: IncomingRequest, result: Any) -> None:
+        if self._was_greeted(request):
+            return
         try:
             self.methods.check_result(request.method, result)
             body = encode_result(request.id, result, self._to_json)
@@ -219,7 +224,18 @@ class Protocol(LanguageServerProtocol):
         else:
             self._write(body)
 
+    def _was_greeted(self, request: IncomingRequest) -> bool:
+        """Whether the request was answered before; it is asked once."""
+        is_answered = self.greeted is not None and request.method == lsp.INITIALIZE
+        self.greeted = None if is_answered else self.greeted
+        return is_answered
+
     def _send_failure(self, request: IncomingRequest, error: BaseException) -> None:
+        if self._was_greeted(request):  # with a result: the editor goes on to a server that cannot
+            log.error("The editor's `initialize` cannot be read, so the connection is closed.")
+            self._report(error, FeatureRequestError)
+            self._server.request_stop(1)
+            return
         match error:
             case asyncio.CancelledError():
                 told = refusal(JsonRpcRequestCancelled, "cancelled", "The request was cancelled.")

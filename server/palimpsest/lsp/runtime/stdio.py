@@ -13,30 +13,26 @@ import contextlib
 import os
 import queue
 import select
-import sys
 import threading
 from collections.abc import Callable
 
 from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.lsp.runtime.greeting import Greeting
 from palimpsest.lsp.runtime.process import Process
-from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_without_text, say, serve
+from palimpsest.lsp.runtime.transport import CHUNK_BYTES, MAX_UNSENT_BYTES, log_without_text, serve
 
 
-def run_stdio(server: BaseServer) -> int:
-    """Serves the editor at the other end of stdin and stdout; returns the exit code. Call it once, in the main thread.
+def run_stdio(server: BaseServer, source: int, sink: int, greeting: Greeting | None = None) -> int:
+    """Serves the editor at the other end of two descriptors that block; returns the exit code. Call it once, in the
+    main thread. `greeting`: what has read the first message; None: nobody has.
 
     The code is 0 for `exit` after `shutdown`, and for a signal; 1 when the editor left in any other way, or sent bytes
     that are no frames.
     """
-    try:
-        source, sink = protect_stdio()
-    except OSError:
-        say("There is no stdin or stdout to serve an editor on.")
-        return 1
-    return asyncio.run(_serve_stdio(server, source, sink))
+    return asyncio.run(_serve_stdio(server, source, sink, greeting))
 
 
-async def _serve_stdio(server: BaseServer, source: int, sink: int) -> int:
+async def _serve_stdio(server: BaseServer, source: int, sink: int, greeting: Greeting | None) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_without_text)
     server.process = Process(server.grace_s, source=source)
@@ -46,37 +42,30 @@ async def _serve_stdio(server: BaseServer, source: int, sink: int) -> int:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(server.request_stop, 1)
 
-    return await serve(server, PipeReader(source).read, PipeWriter(sink, lose_editor))
+    def read_first() -> bytes:
+        if greeting is None:
+            return _read(source)
+        chunk, server.protocol.greeted = greeting.wait()
+        return chunk
+
+    return await serve(server, PipeReader(source, read_first).read, PipeWriter(sink, lose_editor))
 
 
-def protect_stdio() -> tuple[int, int]:
-    """Private copies of the file descriptors 0 and 1; 0 becomes empty and 1 becomes stderr.
-
-    So no print, C library or child process that inherits them can read or write a byte of the protocol.
-    """
-    source, sink = os.dup(0), os.dup(1)
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.setmode(source, os.O_BINARY)
-        msvcrt.setmode(sink, os.O_BINARY)
-    else:
-        # The parent process may have made the pipes non-blocking, but our threads have to wait.
-        os.set_blocking(source, True)
-        os.set_blocking(sink, True)
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return source, sink
+def _read(source: int) -> bytes:
+    """The next bytes; empty when the input has ended or cannot be read."""
+    try:
+        return os.read(source, CHUNK_BYTES)
+    except OSError:
+        return b""
 
 
 class PipeReader:
     """Chunks from a file descriptor, read in a thread, one at a time and only on request."""
 
-    def __init__(self, source: int) -> None:
+    def __init__(self, source: int, read_first: Callable[[], bytes] | None = None) -> None:
+        """`read_first` returns the first chunk, in the thread; None: it comes from the descriptor like all others."""
         self._source = source
+        self._read_first = read_first
         self._wanted: queue.SimpleQueue[asyncio.Future[bytes]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="stdin", daemon=True).start()
 
@@ -89,10 +78,8 @@ class PipeReader:
     def _run(self) -> None:
         while True:
             wanted = self._wanted.get()
-            try:
-                chunk = os.read(self._source, CHUNK_BYTES)
-            except OSError:
-                chunk = b""
+            read_first, self._read_first = self._read_first, None
+            chunk = _read(self._source) if read_first is None else read_first()
             with contextlib.suppress(RuntimeError):  # the loop was closed during the read
                 wanted.get_loop().call_soon_threadsafe(_resolve, wanted, chunk)
 
