@@ -19,6 +19,7 @@ from acp.helpers import image_block, resource_block, resource_link_block, text_b
 from tests.agents.acp_client import WAIT_S, Connection, agent
 from tests.agents.conftest import COMMAND, PUMP, made_up_folder
 from tests.clients.fake_provider import KEY, Call, FakeProvider, Fault, Reply
+from tests.clients.web_host import response, web_host
 from tests.lsp.rawlsp import environment
 from tests.lsp.real_server import STALL, STALLED_TEXT, editor, home
 from tests.lsp.real_server import on_fake as on_openai
@@ -250,6 +251,28 @@ async def test_an_answer_that_a_killed_agent_left_is_told_of_when_it_is_loaded(
 
 
 # --------------------------------------------------------------------------------------------------------- permissions
+
+
+async def test_a_page_that_a_prompt_mentions_is_fetched_after_a_permission(tmp_path: Path, folder: Path) -> None:
+    (folder / ".palimpsest" / "commands").mkdir(parents=True)
+    async with web_host(a=response(b"The pump is green.")) as host:
+        (folder / ".palimpsest" / "commands" / "page.md").write_text(f"Read @{host.url('/a')}.")
+        trust = await asyncio.create_subprocess_exec(COMMAND, "trust", str(folder), env=environment(**home(tmp_path)))
+        assert await asyncio.wait_for(trust.wait(), WAIT_S) == 0
+        async with agent(tmp_path, folder, PALIMPSEST_WEB_ALLOW_PRIVATE=host.place) as one:
+            session_id = await one.new()
+            with pytest.raises(RequestError, match="you did not agree"):
+                await one.ask(session_id, f"Read @{host.url('/a')}.")
+            with pytest.raises(RequestError, match="only for a message that you typed"):
+                await one.ask(session_id, "/page")
+            assert host.asked == []
+            one.client.allow = lambda _: "once"
+            assert await one.ask(session_id, f"Read @{host.url('/a')}.") == "end_turn"
+            assert await one.ask(session_id, f"Again @{host.url('/a')}.") == "end_turn"
+            assert len(host.asked) == 2
+            assert [call.title for call, _ in one.client.asked] == [
+                f"Fetch from {host.place} what your message mentions?"
+            ] * 2
 
 
 def commanding(marker: str) -> Reply:

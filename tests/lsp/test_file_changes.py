@@ -18,6 +18,7 @@ from tests.lsp.in_process import connected_here
 from tests.lsp.real_server import Editor, files_of_now, home, on_fake
 from tests.waiting import WAIT_S
 
+AT, HEAD = "palimpsest/context/at", "[Edits taken back]"
 CHANGES, UNDO, TEXTS = "palimpsest/turn/changes", "palimpsest/turn/undoChanges", "palimpsest/turn/changeTexts"
 
 
@@ -322,6 +323,47 @@ async def test_nothing_of_it_is_sent_to_a_model_or_a_log(
         await chat.editor.chat("And now?", conversationId=chat.conversation_id)
     assert "Plughxyzzy" not in json.dumps([each.body for each in fake.requests])
     assert "Plughxyzzy" not in caplog.text
+
+
+async def test_the_next_turn_is_told_once_what_was_taken_back_and_is_shown_again_as_it_was(
+    tmp_path: Path, fake: FakeProvider, root: Path
+) -> None:
+    async def turn(chat: Chat) -> tuple[str, str]:
+        """A turn, and the request that it made."""
+        fake.script.append(Reply(text="Yes."))
+        result = (await chat.editor.chat("And now?", conversationId=chat.conversation_id))["result"]
+        return result["turnId"], json.dumps(fake.requests[-1].body)
+
+    async with chatting(tmp_path, fake, root) as chat:
+        await chat.edit(*BOTH[:2])
+        assert HEAD not in (await turn(chat))[1]
+        await chat.ask(UNDO, paths=["a.py"])
+        told, request = await turn(chat)
+        assert request.count(HEAD) == 1
+        assert "- a.py (edit 1)" in request
+        assert "- b.py (edit" not in request
+        assert (await turn(chat))[1].count("- a.py (edit 1)") == 1
+        await chat.ask(UNDO)
+        _, request = await turn(chat)
+        assert [request.count(each) for each in (HEAD, "- a.py (edit 1)", "- b.py (edit 2)")] == [2, 1, 1]
+        assert (await chat.ask(AT, turnId=told))["isSame"] is True
+    async with chatting(tmp_path, fake, root) as again:
+        again.conversation_id = chat.conversation_id
+        assert (await turn(again))[1].count("- b.py (edit 2)") == 1
+        shown = await again.ask(AT, turnId=told)
+        assert shown["isSame"] is True
+        assert "- a.py (edit 1)" in json.dumps(shown["messages"])
+        await again.ask("palimpsest/conversation/purge", range={"start": 0, "end": 2}, confirm=True)
+        assert "(edit" not in (await turn(again))[1]
+
+
+async def test_of_edits_that_a_roll_back_hides_nothing_is_told(chat: Chat) -> None:
+    await chat.edit(BOTH[0])
+    await chat.edit(BOTH[1])
+    await chat.command("/rollback edits")
+    chat.fake.script.append(Reply(text="Yes."))
+    await chat.editor.chat("And now?", conversationId=chat.conversation_id)
+    assert HEAD not in json.dumps(chat.fake.requests[-1].body)
 
 
 async def test_two_editors_hear_of_it_and_take_back_once(chat: Chat) -> None:

@@ -52,12 +52,13 @@ def pictures_in(body: Any) -> list[bytes]:
     return [base64.b64decode(each) for each in found]
 
 
+@pytest.mark.parametrize("text", ["What is this?", ""])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_pasted_picture_reaches_the_service_as_it_is_kept(kind: str, tmp_path: Path) -> None:
+async def test_a_pasted_picture_reaches_the_service_as_it_is_kept(kind: str, text: str, tmp_path: Path) -> None:
     async with AsyncExitStack() as services:
         fake = await services.enter_async_context(FakeModels())
         ed = await opened(services, tmp_path, config(kind, fake.url), MINE_API_KEY="key-1")
-        answer = await ed.chat("What is this?", attachments=[pasted(shot())])
+        answer = await ed.chat(text, attachments=[pasted(shot())])
         assert answer["result"]["status"] == "committed", answer
         again = await ed.chat("And this?", conversationId=answer["result"]["conversationId"])
         assert again["result"]["status"] == "committed", again

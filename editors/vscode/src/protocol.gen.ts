@@ -474,7 +474,7 @@ export interface TurnDelta {
 export interface ChatParams {
     /** An id that the editor makes for this message. A repeat is answered with the turn that exists. */
     requestId: string;
-    /** The text as the user typed it. */
+    /** The text as the user typed it. Empty for a picture alone. */
     text: string;
     /** The conversation. Absent: a new conversation in `folder`. */
     conversationId?: string;

@@ -62,3 +62,20 @@ test("a message asks for its picture once, shows its name until then, and then t
     expect(root.querySelector("[data-testid=picture] img")?.getAttribute("src")).toBe("data:image/png;base64,AA==");
     expect(root.querySelector("[data-testid=picture] img")?.getAttribute("alt")).toBe("shot.png");
 });
+
+test("a picture is sent without a text, a file is not", async () => {
+    const root = document.createElement("div");
+    document.body.replaceChildren(root);
+    const posted: unknown[] = [];
+    const show = async (...chips: { id: string; label: string; tokens: number; isSelection: boolean; thumbnail?: string }[]) => {
+        const told: FromHost[] = [{ type: "server", phase: "ready", sentence: "" }, { type: "opened", conversation: conversation("c", 0), total: 0, messages: [] }, { type: "chips", chips }];
+        const state = told.reduce<State>(reduce, INITIAL);
+        await act(() => {
+            render(<EndsContext.Provider value={{ post: (each) => { posted.push(each); }, dispatch: () => undefined }}><App state={state} /></EndsContext.Provider>, root);
+        });
+        await act(() => { root.querySelector<HTMLButtonElement>("[data-testid=send]")?.click(); });
+        return posted.map(readFromView).filter((each) => each?.type === "send");
+    };
+    expect(await show({ id: "1", label: "a.py", tokens: 9, isSelection: false })).toEqual([]);
+    expect(await show({ id: "2", label: "shot.png", tokens: 54, isSelection: false, thumbnail: "data:image/png;base64,AA==" })).toEqual([{ type: "send", text: "" }]);
+});

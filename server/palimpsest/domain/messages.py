@@ -85,6 +85,10 @@ class AttachmentPart:
     type: Literal["attachment"] = "attachment"
 
 
+PICTURE_TYPES: Final = frozenset(("image/png", "image/jpeg"))
+"""The formats in which pictures are kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImagePart:
     """A picture. Its bytes are a content of the store, under the digest; the digest of the message covers them by it.
@@ -96,7 +100,7 @@ class ImagePart:
     """The picture's name for people, such as `docs/login.png`."""
     digest: Digest
     media_type: str
-    """`image/png` or `image/jpeg`."""
+    """Of `PICTURE_TYPES`; a row that somebody else wrote may say anything, and is shown to no model."""
     width: int
     """Pixels, like `height`."""
     height: int
@@ -248,9 +252,9 @@ _MAX_BYTES: Final = 1 << 30
 
 
 def _is_image(part: ImagePart) -> bool:
-    """Whether the numbers of the part can be those of a picture."""
+    """Whether the part can be that of a picture that we keep."""
     is_sized = 0 < part.width <= _MAX_EDGE and 0 < part.height <= _MAX_EDGE and 0 < part.size_bytes <= _MAX_BYTES
-    return is_sized and _DIGEST.fullmatch(part.digest) is not None
+    return is_sized and part.media_type in PICTURE_TYPES and _DIGEST.fullmatch(part.digest) is not None
 
 
 def clean_text(text: str) -> tuple[str, tuple[str, ...]]:

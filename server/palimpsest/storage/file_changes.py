@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from palimpsest.domain.messages import ConversationId, Digest, TurnId
+from palimpsest.domain.messages import ConversationId, Digest, MessageId, TurnId
 from palimpsest.domain.taking_back import ChangeState
 from palimpsest.storage import contents
 from palimpsest.storage.conversation import conversations
@@ -95,6 +95,32 @@ def of_messages(conversation_id: ConversationId, start: int, end: int | None = N
     found: dict[int, StoredChange] = {}
     for stretch in conversations.lineage(conversation_id, start, end):
         found |= dict(_select(_IN_MESSAGES, *stretch))
+    return [found[number] for number in sorted(found)]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """An edit that was taken back."""
+
+    number: int
+    """Never used for another edit of the store."""
+    path: str
+    message_id: MessageId
+    """The answer that made it."""
+
+
+def taken_back(conversation_id: ConversationId) -> list[TakenBack]:
+    """The edits of its messages that were taken back, oldest first. Raises NotFound."""
+    found: dict[int, TakenBack] = {}
+    for conversation, start, end in conversations.lineage(conversation_id):
+        rows = execute(
+            f"""SELECT number, path, MIN(message_id) FROM file_change
+            JOIN message ON message.turn = file_change.turn AND message.step = file_change.step
+            WHERE state = '{ChangeState.TAKEN_BACK.value}' AND conversation = ? AND message_id >= ? AND message_id < ?
+            GROUP BY number""",
+            *(conversation, start, end),
+        )
+        found |= {number: TakenBack(number, path, MessageId(message_id)) for number, path, message_id in rows}
     return [found[number] for number in sorted(found)]
 
 

@@ -109,6 +109,30 @@ async def test_a_request_with_pictures_is_shown_again_byte_for_byte(desk: Desk) 
     assert past.context.estimated_tokens == b.provider.seen[0].estimated_tokens
 
 
+async def test_a_message_may_be_a_picture_alone(desk: Desk) -> None:
+    b = await desk([says("Red."), says("Red again.")])
+    assert await ask(b, " \n", png()) == "committed"
+    assert shown(b) == [take("p0.png", png()).data]
+    assert await b.ask("Sure?") == "committed"
+    page = await b.session.conversations.read(b.conversation_id, None, 10)
+    assert [part.type for part in page.messages[0].content.parts] == ["image"]
+    with pytest.raises(InvalidRequest, match="no readable character"):
+        await ask(b, " \n")
+
+
+async def test_a_stored_picture_of_another_format_is_shown_to_no_model_and_breaks_nothing(desk: Desk) -> None:
+    """Somebody else wrote into the store."""
+    b = await desk([says("Red."), says("Yes.")])
+    await ask(b, "Which?", png())
+    change = "UPDATE message SET content = replace(content, 'image/png', 'text/html')"
+    await b.store.run(lambda: execute(change))
+    b.session.contexts.forget(b.conversation_id)
+    assert await b.ask("Sure?") == "committed"
+    assert shown(b) == []
+    page = await b.session.conversations.read(b.conversation_id, None, 10)
+    assert page.messages[0].content.images[0].line() == '[image "p0.png", 60x40]'
+
+
 async def test_a_model_that_sees_nothing_refuses_a_picture_before_anything_is_stored(desk: Desk) -> None:
     b = await desk([says("never")], settings={"models": {"offline": {"images": False}}})
     with pytest.raises(InvalidRequest, match="sees no pictures"):

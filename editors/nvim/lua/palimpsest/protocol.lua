@@ -294,7 +294,7 @@
 --- A message of the user.
 ---@class palimpsest.ChatParams
 ---@field requestId string An id that the editor makes for this message. A repeat is answered with the turn that exists.
----@field text string The text as the user typed it.
+---@field text string The text as the user typed it. Empty for a picture alone.
 ---@field conversationId? string The conversation. Absent: a new conversation in `folder`.
 ---@field folder? string URI of the workspace folder for a new conversation. Absent: the only or first folder.
 ---@field attachments? palimpsest.Attachment[] What is sent with the message, as it is now. If one cannot be attached, the whole message is refused.

@@ -152,12 +152,14 @@ function ComposerForm({ state, typed }: Props) {
     const isNarrow = useNarrow();
     const isCommand = text.startsWith("/");
     const lastAsked = lastOf(state);
+    /** A picture says something by itself. */
+    const isSomething = text.trim() !== "" || state.chips.some((each) => each.thumbnail !== undefined);
     const send = () => {
         if (text.trim() !== "" && isReady && isRunning && !isCommand) {
             setQueued({ text: queued === undefined ? text : `${queued.text}\n\n${text}`, conversationId });
             setText("");
             keep("");
-        } else if (text.trim() !== "" && isReady && !isRunning) {
+        } else if (isSomething && isReady && !isRunning) {
             clearTimeout(saving.current);
             flush.current = () => undefined;
             seq.current += 1; // Completions of what is sent may still be on their way.
@@ -292,7 +294,7 @@ function ComposerForm({ state, typed }: Props) {
                     {isRunning ? (
                         <button type="button" class="send stop" title={COMPOSER.stop} aria-label={COMPOSER.stop} onClick={() => post({ type: "stop" })} data-testid="stop"><Icon name="debug-stop" /></button>
                     ) : (
-                        <button type="submit" class={isForked ? "btn" : "send"} disabled={!isReady || text.trim() === ""} title={isForked ? COMPOSER.goOnInFork : COMPOSER.send} aria-label={isForked ? COMPOSER.goOnInFork : COMPOSER.send} data-testid="send">{isForked ? COMPOSER.goOnInFork : <Icon name="arrow-up" />}</button>
+                        <button type="submit" class={isForked ? "btn" : "send"} disabled={!isReady || !isSomething} title={isForked ? COMPOSER.goOnInFork : COMPOSER.send} aria-label={isForked ? COMPOSER.goOnInFork : COMPOSER.send} data-testid="send">{isForked ? COMPOSER.goOnInFork : <Icon name="arrow-up" />}</button>
                     )}
                 </div>
             </div>

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.messages import ConversationId, TurnId, user_message
 from palimpsest.lsp.features.attachments import content_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.remote_turns import find_remote, refuse_to_stop
@@ -16,7 +16,7 @@ from palimpsest.lsp.features.search_notice import tell_of_search
 from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_status, to_usage
-from palimpsest.services.chat.attachments import Said, user_content
+from palimpsest.services.chat.attachments import Said
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.conversation.conversations import TurnOutcome
 from palimpsest.services.folder.session import FolderSession
@@ -99,14 +99,14 @@ async def _target(
 
     A repeat gets the turn that exists, whatever has happened to its attachments meanwhile.
     """
-    if not params.text.strip():
+    if not params.text.strip() and not params.attachments:
         raise InvalidRequest("The message is empty. Write something, then send it.")
     await (await ls.folders()).look_for_keys()
     conversation_id = None if params.conversation_id is None else ConversationId(params.conversation_id)
     session = await (ls.session(params.folder) if conversation_id is None else ls.session_of(conversation_id))
     known = await session.conversations.conversation_of_request(params.request_id)
     if known is not None:
-        return session, conversation_id or known, user_content(params.text, ())
+        return session, conversation_id or known, Said(user_message(params.text))
     to = session.conversations.blank() if conversation_id is None else conversation_id
     return session, to, await content_of(ls, session, to, params.text, params.attachments or ())
 

@@ -160,7 +160,9 @@ def user_content(text: str, snapshots: Sequence[Snapshot]) -> Said:
             "Put a long text into a file of the folder, and ask about the file. Nothing was sent."
         )
     pictures = tuple(each.picture.data for each in snapshots if each.picture is not None)
-    return Said(Content(Role.USER, (*parts, TextPart(cleaned)), notes=notes), pictures)
+    # What was typed is left out where it is nothing: some services refuse a blank text.
+    typed = (TextPart(cleaned),) if cleaned.strip() or not pictures else ()
+    return Said(Content(Role.USER, (*parts, *typed), notes=notes), pictures)
 
 
 def _take_all(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snapshot]:

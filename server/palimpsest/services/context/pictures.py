@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from palimpsest.domain.context.prepared import PreparedContext
-from palimpsest.domain.messages import Digest
+from palimpsest.domain.messages import PICTURE_TYPES, Digest
 from palimpsest.domain.models.limits import Model
 from palimpsest.storage import contents
 from palimpsest.storage.store import Store
@@ -23,9 +23,9 @@ MAX_BYTES: Final = 20 * 1024 * 1024
 
 async def with_pictures(store: Store, context: PreparedContext, model: Model) -> PreparedContext:
     """The request with the bytes of its pictures, as far as they are here; unchanged for a model that sees none."""
-    images = [image for content in context.messages for image in content.images] if model.images is not None else []
+    images = [image for content in context.messages for image in content.images if image.media_type in PICTURE_TYPES]
     wanted: dict[Digest, int] = {image.digest: image.size_bytes for image in reversed(images)}
-    if not wanted:
+    if not wanted or model.images is None:
         return context
     room, taken = MAX_BYTES, list[Digest]()
     for digest, size in wanted.items():

@@ -19,6 +19,7 @@ from palimpsest.domain.messages import MessageId, Role, TurnId
 from palimpsest.machine import utc_now
 from palimpsest.services.context.admission import Beside, framed
 from palimpsest.services.context.counting import counted, is_near
+from palimpsest.services.context.edits_taken_back import news_of_edits
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, as_planned, fitting, for_next_request
 from palimpsest.services.context.pictures import with_pictures
@@ -97,6 +98,8 @@ class Requests:
             news = news_of(state, await read_rules_of_turn(self.contexts.store, state)) if news else ""
         if news and turn_id is not None:
             await self._inject(context, turn_id, "rules", news)
+        if turn_id is not None:
+            await self._tell_of_edits(context, turn_id, limit_tokens)
         if turn_id is not None and self.recall is not None:
             await self._recall(self.recall, context, turn_id, limit_tokens)
         if self.recall is not None and not is_distilled:
@@ -173,6 +176,14 @@ class Requests:
             state.cut = replace(state.cut, frame_digest=digest)
             return
         await self.contexts.adoption.adopt(context, state.pieces, CutCause.FRAME, frame_digest=digest)
+
+    async def _tell_of_edits(self, context: WritableContext, turn_id: TurnId, limit_tokens: int) -> None:
+        """Tells the turn which edits were taken back. It takes what room there is: without any, the next turn is
+        told."""
+        state = context.state
+        text = await news_of_edits(self.contexts.store, state)
+        if text and state.with_injection(turn_id, text).estimate.upper <= limit_tokens:
+            await self._inject(context, turn_id, "edits", text)
 
     async def _recall(self, recall: Recall, context: WritableContext, turn_id: TurnId, limit_tokens: int) -> None:
         """Tells the turn what its context does not hold, once; chosen anew where the folder knows something else when

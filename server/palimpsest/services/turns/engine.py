@@ -143,7 +143,7 @@ class TurnEngine:
                 frame = await self.contexts.frame_now()  # the message must fit beside the frame
                 state = await (self.contexts.state(conversation_id) if new is None else self.contexts.begin(new, frame))
                 self.contexts.models.provider(state.model)  # may raise, and no turn has begun yet
-                if not content.text.strip():
+                if not content.text.strip() and not content.images:
                     raise InvalidRequest("The message has no readable character. Write something, then send it.")
                 if content.images and state.model.images is None:
                     raise InvalidRequest(

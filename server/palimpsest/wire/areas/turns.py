@@ -92,7 +92,7 @@ class ChatParams(Wire):
     request_id: str
     """An id that the editor makes for this message. A repeat is answered with the turn that exists."""
     text: str
-    """The text as the user typed it."""
+    """The text as the user typed it. Empty for a picture alone."""
     conversation_id: str | None = None
     """The conversation. Absent: a new conversation in `folder`."""
     folder: str | None = None

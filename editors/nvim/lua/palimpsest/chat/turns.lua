@@ -108,7 +108,7 @@ end
 --- Sends what is typed.
 function Chat:send()
   local typed = self.input:text()
-  if vim.trim(typed) == "" then
+  if vim.trim(typed) == "" and #self.input.attachments == 0 then
     return
   elseif sharing.writer(self) and not is_command(typed) then
     return sharing.offer_fork(self)
