@@ -11,11 +11,12 @@ from tests.services.scripted import Opener, says
 
 from palimpsest.domain.context.rules.detection import detect
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.messages import AttachmentPart, Content, Role, TextPart
+from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, Role, TextPart, read_content
 from palimpsest.services.chat import attachments
 from palimpsest.services.chat.attachments import (
     MAX_ATTACHMENTS,
     MAX_BYTES,
+    MAX_PICTURES,
     MAX_TOTAL_BYTES,
     Attachment,
     FileAttachment,
@@ -28,7 +29,9 @@ from palimpsest.services.chat.attachments import (
     user_content,
 )
 from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.pictures import Picture
 from palimpsest.services.workspace.texts import WorkspaceTexts
+from palimpsest.storage.contents import digest_of
 from palimpsest_clients.rendering import attachment_text
 
 
@@ -215,3 +218,21 @@ def test_a_message_longer_than_any_window_is_refused_at_the_door(monkeypatch: py
     assert user_content("x" * 10, []).content.text == "x" * 10
     with pytest.raises(InvalidRequest, match="11 characters, and at most 10"):
         user_content("x" * 11, [])
+
+
+def test_pictures_that_are_attached_and_mentioned_are_counted_together() -> None:
+    picture = Picture(ImagePart("x.png", digest_of(b"x"), "image/png", 1, 1, 1), b"x")
+    snapshots = [Snapshot(f"{number}.png", picture=picture) for number in range(MAX_PICTURES + 1)]
+    assert len(user_content("look", snapshots[1:]).pictures) == MAX_PICTURES
+    with pytest.raises(InvalidRequest, match="at most 20 pictures"):
+        user_content("look", snapshots)
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "text/html"])
+def test_a_picture_that_comes_from_elsewhere_is_of_a_form_that_is_kept(media_type: str) -> None:
+    content = Content(Role.USER, (ImagePart("x.png", digest_of(b"x"), media_type, 1, 1, 1), TextPart("look")))
+    if media_type == "image/png":
+        assert read_content(content.to_json()) == content
+    else:
+        with pytest.raises(ValueError, match="no message"):
+            read_content(content.to_json())

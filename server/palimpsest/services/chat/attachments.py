@@ -29,6 +29,7 @@ MAX_TOTAL_BYTES: Final = 2 * 1024 * 1024
 """The most bytes of the texts of all attachments of a message."""
 MAX_PICTURES: Final = 20
 """The most pictures of a message."""
+_TOO_MANY_PICTURES: Final = f"A message may have at most {MAX_PICTURES} pictures. Attach fewer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ def user_content(text: str, snapshots: Sequence[Snapshot]) -> Said:
             "Put a long text into a file of the folder, and ask about the file. Nothing was sent."
         )
     pictures = tuple(each.picture.data for each in snapshots if each.picture is not None)
+    if len(pictures) > MAX_PICTURES:  # attached and mentioned ones together
+        raise InvalidRequest(f"{_TOO_MANY_PICTURES} Nothing was sent.")
     # What was typed is left out where it is nothing: some services refuse a blank text.
     typed = (TextPart(cleaned),) if cleaned.strip() or not pictures else ()
     return Said(Content(Role.USER, (*parts, *typed), notes=notes), pictures)
@@ -172,8 +175,7 @@ def _take_all(texts: WorkspaceTexts, wanted: Sequence[Attachment]) -> list[Snaps
         snapshot = _take(texts, each)
         n_pictures += snapshot.picture is not None
         if n_pictures > MAX_PICTURES:
-            problem = f"A message may have at most {MAX_PICTURES} pictures. Attach fewer."
-            snapshot = Snapshot(snapshot.label, problem=problem)
+            snapshot = Snapshot(snapshot.label, problem=_TOO_MANY_PICTURES)
         if snapshot.size_bytes > room:
             snapshot = Snapshot(
                 snapshot.label,

@@ -79,7 +79,7 @@ def _decoded(label: str, name: str, data: bytes) -> Picture:
         raise InvalidRequest(
             f"{label!r} has over {MAX_PIXELS:,} pixels. Scale it down, then attach it again."
         ) from None
-    except (OSError, ValueError, SyntaxError, TypeError, EOFError, OverflowError, MemoryError, ArithmeticError):
+    except Exception:  # the library also raises IndexError, struct.error and others for files that are cut
         raise InvalidRequest(f"{label!r} is damaged, or no whole picture, so it is not attached.") from None
     plain.thumbnail((LONGEST_EDGE, LONGEST_EDGE), Image.Resampling.LANCZOS)
     kept, media_type = _encoded(plain, is_photo=name in ("JPEG", "WEBP") and not has_alpha)
