@@ -318,9 +318,6 @@ export const LAYER = {
     originalsName: "Original messages",
     showMore: (n: number) => `Show ${n} more`,
     deleted: "Deleted for good.",
-    called: (tools: string) => `Called ${tools}`,
-    failed: (tools: string) => `Failed: ${tools}`,
-    aTool: "a tool",
 } as const;
 
 export const FACTS = {

@@ -88,7 +88,7 @@ test("the page says what helping models took apart, and where no price is known"
     const stats = { strategies: [], compactions: [], durationMs: 0, summaries: [], moments: [] };
     const page: FromHost[] = [{ type: "context", plan, usage: USAGE, stats, events: [] }, { type: "show", page: "context" }];
     await shown(...page, { type: "costs", conversationId: "c", costs: COSTS });
-    expect(rowsOf("cost")).toEqual(["Sent: 9.0k3 requests", "From cache: 67%of the tokens sent", "Answers: 200and 50 for summaries and facts", "Price: $0.025at the prices of 2026-11-01"]);
+    expect(rowsOf("cost")).toEqual(["Sent: 9.0k3 requests", "From cache: 67%of the tokens sent", "Answers: 200and 50 for summaries and facts", "Price: $0.025at the prices of Nov 1, 2026"]);
     expect(rowsOf("cost-parts").slice(0, 2)).toEqual(["Answers4.5k sent · 3.0k from cache · 500 to cache · 200 answered: $0.020", "Summaries4.5k sent · 3.0k from cache · 500 to cache · 50 answered: $0.0050"]);
     await shown(...page, { type: "costs", conversationId: "c", costs: { ...COSTS, conversation: summed(UNPRICED) } });
     expect(rowsOf("cost").at(-1)).toBe("Price: –No price is known for qwen.");

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import type { ContextSegment } from "../src/protocol.gen";
-import { cellsOf, labelOf, MOST_CELLS } from "../src/view/context_segments";
+import { cellsOf, labelOf, MOST_CELLS, rowsOf } from "../src/view/context_segments";
 import { marked, periodsOf } from "../src/view/conversation_days";
 import { differing, groupsOf } from "../src/view/fact_groups";
 import { day, percent, short } from "../src/view/figures";
@@ -48,6 +48,14 @@ test("a request of very many messages has few cells, and loses none of them", ()
     expect(cells.flatMap((each) => each.segments.map((one) => one.messages?.start))).toEqual(Array.from({ length: 3_500 }, (_, id) => id));
     expect(cells.filter((each) => each.isNew).every((each) => each.segments.every((one) => !one.isInPrefix))).toBe(true);
     expect(labelOf({ ...message(3), type: "preview", role: "tool", excerpt: "pytest answered: 3 passed" })).toBe("Result of pytest, shortened");
+});
+
+test("cells of the map stand in rows that are about full; one that is not keeps its empty end", () => {
+    const rows = (...tokens: number[]) => rowsOf(cellsOf(tokens.map((each) => ({ type: "message" as const, tokens: each, reason: "", certainty: "exact" as const, isInPrefix: true }))));
+    const sizes = (...tokens: number[]) => rows(...tokens).map(({ cells }) => cells.map((each) => each.tokens));
+    expect(sizes(100, 1_100, 300, 10, 80, 10, 15, 640)).toEqual([[100, 1_100], [300, 10, 80, 10, 15, 640]]);
+    expect(sizes(5, 5, 990)).toEqual([[5, 5, 990]]);
+    expect(rows(900, 900, 100, 100).map(({ spare }) => Math.round(spare))).toEqual([0, 0, 90]);
 });
 
 test("rows that are folded away take no room, and get it back", () => {

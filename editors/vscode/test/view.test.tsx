@@ -88,6 +88,24 @@ test("of a long list the rows in sight are elements, and keys reach all of them"
     }
 });
 
+test("originals under a summary say what tools did as the conversation does, and the day once", async () => {
+    const summary = { summaryId: 3, messages: { start: 0, end: 4 }, tokens: 100, originalTokens: 2_000, kind: "extractive", text: "Said.", createdAt: "2026-11-22T10:00:00.000Z" };
+    const at = (minute: number, day = 20) => new Date(2026, 10, day, 9, minute).toISOString();
+    const messages = [
+        message(0, { createdAt: at(1, 19) }),
+        message(1, { createdAt: at(1), text: "", parts: [{ type: "tool_call", callId: "a", name: "propose_edit", arguments: '{"path": "src/a.py"}' }] }),
+        message(2, { role: "tool", createdAt: at(2), text: "", parts: [{ type: "tool_result", callId: "a", text: "The user said no.", isError: true }] }),
+        message(3, { createdAt: at(3) }),
+    ];
+    let state = told(READY, { type: "opened", conversation: conversation("c", 4), total: 4, messages }, { type: "summaries", conversationId: "c", items: [summary] });
+    state = reduce(state, { type: "showMessage", messageId: 2, tab: "originals" });
+    await act(() => { render(<App state={state} />, root); });
+    const originals = byId("originals");
+    expect(originals?.querySelector(".tool")?.textContent).toBe("Not runa.pysrcyou said no");
+    expect(originals?.querySelector(".is-marked")?.getAttribute("data-original")).toBe("1");
+    expect([...originals?.querySelectorAll(".who") ?? []].map((each) => each.textContent)).toEqual([expect.stringMatching(/ 9:01 AM$/), expect.stringMatching(/ 9:01 AM$/), "Answer · 9:03 AM"]);
+});
+
 test("summarized messages are one sheet where they were; it opens with the summary or the originals", async () => {
     const summary = { summaryId: 3, messages: { start: 0, end: 2 }, tokens: 100, originalTokens: 2_000, kind: "extractive", text: "Said.", createdAt: "2026-11-22T10:00:00.000Z" };
     const opened: FromHost = { type: "opened", conversation: conversation("c", 4), total: 4, messages: [0, 1, 2, 3].map((id) => message(id)) };

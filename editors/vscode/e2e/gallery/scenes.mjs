@@ -67,6 +67,14 @@ async function toLayer(window) {
     await window.page.mouse.move(1_400, 500);
 }
 
+/** A menu closes when the panel's width changes. */
+async function openMenu(window, button) {
+    if (await window.panel.getByTestId("menu").count() === 0) {
+        await button.click();
+        await window.panel.getByTestId("menu").waitFor();
+    }
+}
+
 async function goTo(window, line) {
     await window.page.keyboard.press("Control+G");
     await window.page.locator(".quick-input-widget input[type=text]").first().fill(`:${line}`);
@@ -122,10 +130,18 @@ export const SCENES = [
         },
     },
     {
+        name: "05-tools-menu",
+        design: "tools",
+        title: "more answers to a decision",
+        prepare: async () => undefined,
+        settle: async (window) => { await openMenu(window, window.panel.getByRole("button", { name: /^More answers/ })); },
+    },
+    {
         name: "03-composer",
         design: "composer",
         title: "the composer with a completion",
         prepare: async (window) => {
+            await window.page.keyboard.press("Escape");
             await window.panel.getByTestId("approval").getByRole("button", { name: /^(Not now|Reject|Don’t run)/ }).click();
             await window.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
             await window.composer.fill("");
@@ -134,11 +150,24 @@ export const SCENES = [
         },
     },
     {
+        name: "03-composer-ring",
+        design: "composer",
+        title: "how full the context is",
+        prepare: async (window) => { await window.composer.fill(""); },
+        settle: async (window) => {
+            if (await window.panel.getByTestId("sees-what").count() === 0) {
+                await window.panel.getByTestId("window-bar").click();
+                await window.panel.getByTestId("sees-what").waitFor();
+            }
+        },
+    },
+    {
         name: "06-summaries",
         design: "summaries",
         title: "older messages are a sheet",
         prepare: async (window) => {
-            await window.composer.fill("");
+            await window.page.keyboard.press("Escape");
+            await window.panel.getByTestId("sees-what").waitFor({ state: "detached" });
             for (const each of POINTS) {
                 await ask(window, each);
             }
@@ -270,6 +299,13 @@ export const SCENES = [
             await window.panel.getByTestId("recovery").first().waitFor({ timeout: 60_000 });
         },
     },
+    {
+        name: "06-recovery-menu",
+        design: "recovery-windows",
+        title: "what else can be done about it",
+        prepare: async () => undefined,
+        settle: async (window) => { await openMenu(window, window.panel.getByTestId("recovery").first().getByRole("button", { name: "More" })); },
+    },
 ];
 
 const BUSY = { status: 429, headers: { "retry-after": "58" } };
@@ -316,11 +352,7 @@ export const TROUBLES = [
         design: "chat",
         title: "the menu of the header",
         prepare: async () => undefined,
-        settle: async (window) => {
-            if (await window.panel.getByTestId("menu").count() === 0) {
-                await window.panel.getByTestId("more").click();
-            }
-        },
+        settle: async (window) => { await openMenu(window, window.panel.getByTestId("more")); },
     },
     {
         name: "02-chat-menu",

@@ -414,7 +414,11 @@ export class ChatController {
         }
         this.desk.lastConversation = conversationId;
         this.forgetDraft(this.turns.live?.question);
+        const begins = this.conversation.id === undefined;
         await this.conversation.reread(conversationId, this.turns);
+        if (begins && !hasEnded) {
+            await this.conversation.tellUsage(conversationId);
+        }
         if (hasEnded) {
             await this.layers.readIfDue(this.conversation.id);
             await this.list();

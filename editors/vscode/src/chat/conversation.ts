@@ -49,7 +49,15 @@ export class OpenConversation {
         } else if (end.running !== undefined) {
             void turns.attach(end.running, this.total);
         }
-        this.tell({ type: "usage", usage: await this.server.request(p.UsageRequest, { conversationId }) });
+        await this.tellUsage(conversationId);
+    }
+
+    /** How full its context is; nothing when another one is shown by then. */
+    async tellUsage(conversationId: string): Promise<void> {
+        const usage = await this.server.request(p.UsageRequest, { conversationId });
+        if (conversationId === this.id) {
+            this.tell({ type: "usage", usage });
+        }
     }
 
     async readPage(conversationId: string, start: number): Promise<void> {

@@ -10,7 +10,7 @@ import { CostSection } from "./cost_cards";
 import { Details } from "./context_details";
 import { ContextList } from "./context_list";
 import { ContextMap } from "./context_map";
-import { cellsOf, classOf, reasonOf, titleOf, tokensOf } from "./context_segments";
+import { cellsOf, classOf, freeTokens, reasonOf, titleOf, tokensOf } from "./context_segments";
 import { percent, short } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton, PageHead } from "./page_head";
@@ -79,7 +79,7 @@ function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly 
                 {limit !== undefined && <span class="tick" style={{ "--at": `${(100 * limit) / Math.max(1, whole)}%` }}><span>{CONTEXT.summarizesHere}</span></span>}
             </div>
             <ul class="plain legend" aria-label={CONTEXT.shares}>
-                {all.map((share) => (
+                {all.map((share) => ({ ...share, tokens: share.kind === "free" ? freeTokens(plan, usage) : share.tokens })).map((share) => (
                     <li key={share.kind}>
                         <span class={`swatch fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} aria-hidden="true" />
                         <span class="ellipsis">{nameOf(share.kind)}</span>

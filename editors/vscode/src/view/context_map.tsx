@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 
 import type { ContextUsage, PrepareContextResult } from "../protocol.gen";
 import { CONTEXT } from "../texts";
-import { classOf, nameOfCell, titleOf, tokensOf, type Cell } from "./context_segments";
+import { classOf, freeTokens, nameOfCell, rowsOf, titleOf, tokensOf, type Cell } from "./context_segments";
 import { short } from "./figures";
 import { nextInGroup } from "./roving";
 
@@ -30,29 +30,34 @@ export function ContextMap({ cells, plan, usage, picked, onPick, onOpen }: Props
             onOpen(picked);
         }
     };
-    const free = Math.max(0, usage.budgetTokens - plan.usedTokens);
+    const free = freeTokens(plan, usage);
     return (
         <>
             <div class="map" role="group" aria-label={CONTEXT.inOrderName} ref={map} onKeyDown={move}>
-                {cells.map((cell) => {
-                    const [first] = cell.segments;
-                    const isPicked = picked >= cell.index && picked < cell.index + cell.segments.length;
-                    return first === undefined ? null : (
-                        <button
-                            type="button"
-                            key={cell.index}
-                            class={`seg ${classOf(first)}${cell.isNew ? " new" : ""}${cell.isByModel ? " by-model" : ""}${isPicked ? " is-picked" : ""}`}
-                            style={{ "--w": String(cell.width) }}
-                            tabIndex={isPicked ? 0 : -1}
-                            aria-pressed={isPicked}
-                            aria-label={nameOfCell(cell)}
-                            title={cell.segments.length === 1 ? `${titleOf(first)}: ${tokensOf(first)}` : nameOfCell(cell)}
-                            onClick={() => onPick(cell.index)}
-                            onFocus={() => onPick(cell.index)}
-                            data-testid="segment"
-                        />
-                    );
-                })}
+                {rowsOf(cells).map((row) => (
+                    <div class="rank" key={row.cells[0]?.index}>
+                        {row.cells.map((cell) => {
+                            const [first] = cell.segments;
+                            const isPicked = picked >= cell.index && picked < cell.index + cell.segments.length;
+                            return first === undefined ? null : (
+                                <button
+                                    type="button"
+                                    key={cell.index}
+                                    class={`seg ${classOf(first)}${cell.isNew ? " new" : ""}${cell.isByModel ? " by-model" : ""}${isPicked ? " is-picked" : ""}`}
+                                    style={{ "--w": String(cell.width) }}
+                                    tabIndex={isPicked ? 0 : -1}
+                                    aria-pressed={isPicked}
+                                    aria-label={nameOfCell(cell)}
+                                    title={cell.segments.length === 1 ? `${titleOf(first)}: ${tokensOf(first)}` : nameOfCell(cell)}
+                                    onClick={() => onPick(cell.index)}
+                                    onFocus={() => onPick(cell.index)}
+                                    data-testid="segment"
+                                />
+                            );
+                        })}
+                        {row.spare > 0 && <span style={{ flexGrow: row.spare }} />}
+                    </div>
+                ))}
                 {free > 0 && <div class="seg k-free wide"><span class="cap">{short(free)} {CONTEXT.free}</span></div>}
                 <div class="seg k-reserve wide"><span class="cap">{short(usage.reserveTokens)} {CONTEXT.forAnswer}</span></div>
             </div>

@@ -1,5 +1,5 @@
 /** The segments of a request as cells of a map and rows of a list: how each is called, and why it is there. */
-import type { ContextSegment, MessageRange } from "../protocol.gen";
+import type { ContextSegment, ContextUsage, MessageRange, PrepareContextResult } from "../protocol.gen";
 import { CONTEXT, PARTS } from "../texts";
 import { counted } from "./figures";
 
@@ -137,6 +137,38 @@ export function cellsOf(segments: readonly ContextSegment[]): Cell[] {
             isByModel: members.every((each) => each.role === "assistant" || each.role === "tool"),
             width: Math.min(100, total === 0 ? 100 : (100 * tokens * rows) / total),
         };
+    });
+}
+
+/** What a request may still take: less than what is left of the window, where counts are estimates. */
+export const freeTokens = (plan: PrepareContextResult, usage: ContextUsage): number => Math.max(0, usage.budgetTokens - plan.usedTokens);
+
+/** A row of the map; `spare`: how much of it stays empty, in percent. */
+export interface CellRow {
+    readonly cells: readonly Cell[];
+    readonly spare: number;
+}
+
+/** A row that lacks no more than so many percent is stretched to its end. */
+const MOST_STRETCHED = 25;
+
+/** The cells in rows that are each about full, so that cells of different rows can be compared. */
+export function rowsOf(cells: readonly Cell[]): CellRow[] {
+    const rows: Cell[][] = [];
+    let width = 0;
+    for (const cell of cells) {
+        const row = rows.at(-1);
+        if (row === undefined || Math.abs(width + cell.width - 100) > Math.abs(width - 100)) {
+            rows.push([cell]);
+            width = cell.width;
+        } else {
+            row.push(cell);
+            width += cell.width;
+        }
+    }
+    return rows.map((row) => {
+        const left = 100 - row.reduce((sum, each) => sum + each.width, 0);
+        return { cells: row, spare: left > MOST_STRETCHED ? left : 0 };
     });
 }
 

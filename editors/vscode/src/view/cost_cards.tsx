@@ -2,7 +2,7 @@
 import type { Costs, CostsResult } from "../protocol.gen";
 import { COSTS } from "../texts";
 import { ANSWERS, describeTokens, helpers, money, ofPurpose, price, sumOf, tokensOf } from "./costs";
-import { counted, percent, short } from "./figures";
+import { counted, date, percent, short } from "./figures";
 import { visible } from "./visible";
 
 /** The sums of the conversation and the folder, where there are any. */
@@ -50,7 +50,7 @@ export function CostSection({ costs }: { readonly costs: CostsResult }) {
                 <div><dt>{COSTS.cells.sent}</dt><dd>{short(all.sent)}<small>{counted(all.calls, "request")}</small></dd></div>
                 <div><dt>{COSTS.cells.cached}</dt><dd>{percent(all.cached, all.sent)}<small>{COSTS.ofSent}</small></dd></div>
                 <div><dt>{COSTS.cells.answers}</dt><dd>{short(own.answered)}<small>{all.answered > own.answered ? COSTS.andHelp(short(all.answered - own.answered)) : COSTS.answeredTokens}</small></dd></div>
-                <div><dt>{COSTS.cells.price}</dt><dd>{price(conversation) ?? "–"}<small>{unpriced.length > 0 ? COSTS.noPrice(visible(unpriced.join(", "))) : COSTS.prices(costs.pricesAsOf)}</small></dd></div>
+                <div><dt>{COSTS.cells.price}</dt><dd>{price(conversation) ?? "–"}<small>{unpriced.length > 0 ? COSTS.noPrice(visible(unpriced.join(", "))) : COSTS.prices(date(new Date(`${costs.pricesAsOf}T00:00`)))}</small></dd></div>
             </dl>
             <dl class="sums with-tokens" data-testid="cost-parts">
                 <Sum name={COSTS.cells.answers} costs={answers} withTokens />

@@ -84,7 +84,7 @@ function Where({ fact, condition }: { readonly fact: FactInfo; readonly conditio
             {place !== undefined && <span>{condition === "moved" ? FACTS.movedTo : ""}<Place source={place} /></span>}
             {fact.factType === "pinned" && <span>{FACTS.pinnedByYou}</span>}
             {fact.author !== undefined && <span>{FACTS.notedBy(visible(fact.author))}</span>}
-            {place === undefined && fact.factType !== "pinned" && fact.quote !== undefined ? <span>{FACTS.said(dayInWords(new Date(fact.createdAt), now))}</span> : <span>{day(new Date(fact.createdAt), now)}</span>}
+            {place === undefined && fact.factType !== "pinned" && fact.quote !== undefined ? <span>{FACTS.said(dayInWords(new Date(fact.createdAt), now))}</span> : <span class="opt">{day(new Date(fact.createdAt), now)}</span>}
             {fact.uses > 0 && <span>{FACTS.used(fact.uses)}</span>}
             {fact.shared && <span>{FACTS.shared}</span>}
         </p>

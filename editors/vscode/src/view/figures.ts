@@ -50,7 +50,12 @@ export function day(at: Date, now: Date): string {
     if (days < 7) {
         return at.toLocaleDateString("en", { weekday: "short" });
     }
-    return at.toLocaleDateString("en", at.getFullYear() === now.getFullYear() ? { month: "short", day: "numeric" } : { month: "short", day: "numeric", year: "numeric" });
+    return at.getFullYear() === now.getFullYear() ? at.toLocaleDateString("en", { month: "short", day: "numeric" }) : date(at);
+}
+
+/** `Nov 12, 2025`. */
+export function date(at: Date): string {
+    return at.toLocaleDateString("en", { month: "short", day: "numeric", year: "numeric" });
 }
 
 /** `Today 2:43 PM`, `Mon 9:12 AM`. */

@@ -1,13 +1,15 @@
 /** A summary as a sheet where its messages were: closed, or open with what it says, or with the originals in place. */
 import { useEffect, useRef } from "preact/hooks";
 
-import type { MessageInfo, SummaryInfo } from "../protocol.gen";
+import type { MessageInfo, MessagePart, SummaryInfo } from "../protocol.gen";
 import { FACTS, HISTORY, LAYER, SAID } from "../texts";
-import { counted, moment, short } from "./figures";
+import { counted, daysBetween, moment, short, time } from "./figures";
 import { FIRST_ORIGINALS, type OpenLayer } from "./memory";
 import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
+import { callOf, resultsOf } from "./steps";
 import { Markdown } from "./text";
+import { ToolCalls } from "./tool_line";
 import { visible } from "./visible";
 
 /** How many more originals at a time. */
@@ -96,10 +98,18 @@ function Originals({ start, end, shown, messages, conversationId, marked, onMore
     }, [marked]);
     const now = new Date();
     const rows = [];
+    let before: Date | undefined;
+    let markedRow = marked;
+    while (markedRow !== undefined && messages.get(markedRow)?.role === "tool") {
+        markedRow -= 1; // what a tool said is in the line of its call
+    }
     for (let id = start; id < last; id++) {
         const message = messages.get(id);
-        if (message !== undefined && !message.isHidden && (message.role !== "tool" || hasFailed(message))) {
-            rows.push(<Original key={id} message={message} now={now} mark={id === marked ? mark : undefined} />);
+        if (message !== undefined && !message.isHidden && message.role !== "tool") {
+            const at = new Date(message.createdAt);
+            const isSameDay = before !== undefined && daysBetween(before, at) === 0;
+            rows.push(<Original key={id} message={message} at={isSameDay ? time(at) : moment(at, now)} results={resultsOf(messages, message)} mark={id === markedRow ? mark : undefined} />);
+            before = at;
         }
     }
     return (
@@ -110,23 +120,26 @@ function Originals({ start, end, shown, messages, conversationId, marked, onMore
     );
 }
 
-function Original({ message, now, mark }: { readonly message: MessageInfo; readonly now: Date; readonly mark: { current: HTMLDivElement | null } | undefined }) {
+interface OriginalProps {
+    readonly message: MessageInfo;
+    readonly at: string;
+    /** Of the tools that it called. */
+    readonly results: readonly MessagePart[];
+    readonly mark: { current: HTMLDivElement | null } | undefined;
+}
+
+function Original({ message, at, results, mark }: OriginalProps) {
     const { role, author } = message;
     const who = role === "user" && author !== undefined ? visible(author) : HISTORY.roles[role];
-    const named = (type: string) => [...new Set(message.parts.flatMap((part) => (part.type === type ? [visible(part.name ?? LAYER.aTool)] : [])))].join(", ");
-    const [called, failed] = [named("tool_call"), hasFailed(message) ? named("tool_result") : ""];
+    const calls = message.parts.filter((part) => part.type === "tool_call").map((call) => callOf(call, results));
     return (
         <div role="listitem" data-original={message.id} class={mark === undefined ? "" : "is-marked"} {...(mark === undefined ? {} : { ref: mark })}>
-            <span class="who">{who} · {moment(new Date(message.createdAt), now)}</span>
+            <span class="who">{who} · {at}</span>
             {message.isPurged === true ? <p class="muted">{LAYER.deleted}</p> : message.text !== "" && <div class="say"><Markdown text={message.text} /></div>}
-            {called !== "" && <p class="muted">{LAYER.called(called)}</p>}
-            {failed !== "" && <p class="muted">{LAYER.failed(failed)}</p>}
+            {calls.length > 0 && <ToolCalls calls={calls} />}
         </div>
     );
 }
-
-/** Results of tools are as long as files; what was read is in the call. */
-const hasFailed = (message: MessageInfo): boolean => message.parts.some((part) => part.isError === true);
 
 /** Above the composer while facts are stale; hidden until their number changes. */
 export function StaleLine({ stale, hidden }: { readonly stale: number; readonly hidden: number }) {

@@ -13,7 +13,7 @@ import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { Picture } from "./pictures";
 import { GrowingMarkdown, Markdown } from "./text";
-import type { Steps } from "./steps";
+import { callOf, type Steps } from "./steps";
 import { Attached, AttachedChips, Thinking, ToolCalls, type ToolCall } from "./tool_line";
 import { visible } from "./visible";
 import { Pause, Working } from "./waiting";
@@ -185,8 +185,7 @@ function Parts({ parts, results, isAsk }: PartsProps) {
     };
     for (const part of parts) {
         if (part.type === "tool_call") {
-            const result = results.find((each) => each.callId !== undefined && each.callId === part.callId);
-            calls.push({ name: part.name ?? "", arguments: part.arguments ?? "", result: result?.text, isError: result?.isError });
+            calls.push(callOf(part, results));
         } else if (part.type === "tool_result") { // of a call that is not in sight
             calls.push({ name: part.name ?? "", arguments: "", result: part.text ?? "", isError: part.isError });
         } else if (part.type !== "attachment" || !isAsk) {

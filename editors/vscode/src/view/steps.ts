@@ -2,16 +2,23 @@
 import type { MessageInfo, MessagePart } from "../protocol.gen";
 import { layerOf } from "./memory";
 import type { State } from "./state";
+import type { ToolCall } from "./tool_line";
 
 const NONE: readonly MessagePart[] = [];
 
 /** The results of a message's calls: the messages of tools right behind it. */
-function resultsOf(state: State, message: MessageInfo): MessagePart[] {
+export function resultsOf(messages: ReadonlyMap<number, MessageInfo>, message: MessageInfo): MessagePart[] {
     const found: MessagePart[] = [];
-    for (let id = message.id + 1; state.messages.get(id)?.role === "tool"; id++) {
-        found.push(...(state.messages.get(id)?.parts ?? NONE));
+    for (let id = message.id + 1; messages.get(id)?.role === "tool"; id++) {
+        found.push(...(messages.get(id)?.parts ?? NONE));
     }
     return found;
+}
+
+/** A call, with its result as far as that is there. */
+export function callOf(call: MessagePart, results: readonly MessagePart[]): ToolCall {
+    const result = results.find((each) => each.callId !== undefined && each.callId === call.callId);
+    return { name: call.name ?? "", arguments: call.arguments ?? "", result: result?.text, isError: result?.isError };
 }
 
 /** The message before it that is no tool's. */
@@ -59,7 +66,7 @@ export function stepsOf(state: State, message: MessageInfo): Steps {
         return NO_STEPS;
     }
     const calls: MessagePart[] = [];
-    const results = resultsOf(state, message);
+    const results = resultsOf(state.messages, message);
     for (let id = message.id + 1; ; id++) {
         const next = state.messages.get(id);
         if (next?.role === "tool") {
@@ -69,7 +76,7 @@ export function stepsOf(state: State, message: MessageInfo): Steps {
             return { calls, results };
         }
         calls.push(...next.parts);
-        results.push(...resultsOf(state, next));
+        results.push(...resultsOf(state.messages, next));
     }
 }
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+_CODE_OR_MARK: Final = re.compile(r"(?P<code>(?<!`)`[^`|]+`(?!`))|[\\`*_{}\[\]<>#|~&]")
+"""A code mark with a pipe in it would end the cell of a table."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -13,8 +17,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text on one line, escaped: no word of a message becomes a link, a picture or a table."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", " ".join(text.split()))
+    """Text on one line, escaped: no word of a message becomes a link, a picture or a table. What stands between single
+    code marks stays code, in which nothing else counts."""
+    return _CODE_OR_MARK.sub(lambda found: found["code"] or f"\\{found[0]}", " ".join(text.split()))
 
 
 def code(text: str) -> str:
