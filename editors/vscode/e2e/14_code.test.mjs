@@ -111,3 +111,20 @@ for (const [typed, expected] of EXAMPLES) {
         });
     });
 }
+
+test("what the newest command of the terminal wrote goes with a message that mentions it", async () => {
+    await window.page.locator(".monaco-editor .view-line").first().click();
+    await window.page.keyboard.press("Control+Backquote");
+    const marks = window.page.locator(".terminal-command-decoration"); // beside each prompt: the shell's integration
+    await marks.first().waitFor({ timeout: 60_000 });
+    // VS Code tells nothing of what comes in one piece with the beginning of a command.
+    await window.page.keyboard.type("sleep 2; echo zqx-$((6*7)); sleep 1");
+    await window.page.keyboard.press("Enter");
+    await window.page.locator(".terminal-command-decoration.codicon-terminal-decoration-success").first().waitFor();
+    await window.send("Seen @terminal?");
+    await until("the message has it", async () => /terminal[\s\S]*Seen @terminal/.test(await window.panel.locator("#root").innerText()));
+    await window.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
+    await window.send("/search zqx-42");
+    await until("its text is found", async () => /message \d+[\s\S]*zqx-42/.test(await window.panel.locator("#root").innerText()));
+    await window.shot("code-terminal");
+});

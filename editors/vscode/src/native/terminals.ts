@@ -8,8 +8,12 @@ const MOST = 200_000;
 
 const SAID = {
     none: "No terminal is open.",
+    nothing: "[VS Code told nothing of what it wrote; so it is with some commands that end at once.]",
     unknown: "VS Code does not know what this terminal shows. Run a command in it; if that changes nothing, its shell integration is off (terminal.integrated.shellIntegration.enabled).",
 };
+
+/** What the shell tells VS Code between what it writes (OSC 633). */
+const MARKS = new RegExp(String.raw`\u001b\][^\u0007]*\u0007`, "g");
 
 interface Command {
     readonly line: string;
@@ -48,8 +52,9 @@ export class Terminals implements vscode.Disposable {
         if (command === undefined) {
             return { text: terminal === undefined ? SAID.none : SAID.unknown, isError: true };
         }
+        const wrote = command.output.replaceAll(MARKS, "").trim() === "" ? SAID.nothing : command.output.trimEnd();
         const end = command.isRunning ? "\n[still running]" : command.status === undefined || command.status === 0 ? "" : `\n[exit status ${command.status}]`;
-        return { text: `$ ${command.line}\n${command.output.trimEnd()}${end}` };
+        return { text: `$ ${command.line}\n${wrote}${end}` };
     }
 
     private async follow(terminal: vscode.Terminal, execution: vscode.TerminalShellExecution): Promise<void> {
