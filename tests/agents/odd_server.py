@@ -56,6 +56,12 @@ def call(id: Any, name: str, arguments: dict[str, Any]) -> None:
     if name == "new_tool":
         tools.append({"name": "later", "inputSchema": EMPTY})
         send(method="notifications/tools/list_changed")
+    if name == "parts":
+        send(id=id, result={"content": [{"type": "text", "text": "x"}] * 3_000})
+        return
+    if name == "odd_number":
+        send(id=id, result={"content": [], "structuredContent": {"a": float("nan")}})
+        return
     send(id=id, result={"content": [{"type": "text", "text": text}]})
 
 
@@ -80,6 +86,12 @@ if "lies" in HABITS:
     tools += [{"name": "unsound", "inputSchema": {"type": "object", "properties": {"a": {"type": "strnig"}}}}]
     tools += [{"name": "liar", "inputSchema": EMPTY, "outputSchema": {"type": "object", "required": ["answer"]}}]
     tools += [{"name": "big", "inputSchema": EMPTY}]
+if "much" in HABITS:
+    wide = {f"p{number}": {"allOf": [{"type": "string"}] * 50} for number in range(3_000)}
+    tools = [{"name": name, "inputSchema": EMPTY} for name in ("parts", "odd_number")]
+    tools += [{"name": "wide", "inputSchema": {"type": "object", "properties": wide}}]
+    large = {"type": "object", "properties": {"a": {"type": "string", "description": "x" * 4_000}}}
+    tools += [{"name": f"tool{number}", "inputSchema": large} for number in range(3_000)]
 if "changes" in HABITS:
     tools += [{"name": "new_tool", "inputSchema": EMPTY}]
 if "children" in HABITS:

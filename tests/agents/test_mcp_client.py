@@ -58,6 +58,26 @@ async def test_an_answer_of_fifty_megabytes_is_refused_and_little_of_it_is_kept(
         assert words(await one.call("env", {}, ignore))
 
 
+async def test_of_many_and_large_declarations_only_so_many_are_judged(tmp_path: Path) -> None:
+    async with connected(odd(tmp_path, "much")) as one:
+        offer = await one.offer()
+        assert 2 < len(offer.tools) < 100
+        said = "\n".join(offer.problems)
+        assert "'wide' is left out: its declaration is longer" in said
+        assert "have more than 262,144 characters" in said
+    async with connected(odd(tmp_path, "much", tools=("tool900",))) as one:
+        assert [each.name for each in (await one.offer()).tools] == ["tool900"]
+
+
+async def test_of_an_answer_only_so_many_parts_are_taken(tmp_path: Path) -> None:
+    async with connected(odd(tmp_path, "much")) as one:
+        await one.offer()
+        *parts, last = (await one.call("parts", {}, ignore)).blocks
+        assert parts == [Text("x")] * guard.MAX_PARTS
+        assert last == Text("[2,000 more parts came. They are left out.]")
+        assert words(await one.call("odd_number", {}, ignore)) == '{"a":"NaN"}'
+
+
 @pytest.mark.parametrize(("habit", "sentence"), [("noise", "nobody asked for"), ("endless", "does not end")])
 async def test_a_server_that_floods_is_ended(tmp_path: Path, habit: str, sentence: str) -> None:
     async with connected(odd(tmp_path)) as one:

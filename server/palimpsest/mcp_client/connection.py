@@ -12,7 +12,7 @@ import base64
 import binascii
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import httpx2
@@ -39,6 +39,7 @@ from palimpsest.domain.mcp.offered import (
     offered,
 )
 from palimpsest.domain.messages import canonical_json
+from palimpsest.domain.tools import declaration_problem
 from palimpsest.mcp_client.ending import Ending
 from palimpsest.mcp_client.guard import Guard
 from palimpsest.mcp_client.http import http
@@ -48,7 +49,9 @@ from palimpsest.services.mcp.connection import McpFailure, Progress, PromptText
 T = TypeVar("T")
 
 _MAX_PAGES: Final = 100
-_MAX_DEPTH: Final = 20
+MAX_JUDGED_CHARACTERS: Final = 256 * 1024
+"""The most characters of the schemas of one server's tools together."""
+_TOO_MANY: Final = f"with it, the parameters of this server's tools have more than {MAX_JUDGED_CHARACTERS:,} characters"
 _LONGEST_MESSAGE: Final = 500
 """The most characters of a server's own error that a sentence quotes."""
 _CHANGES: Final = (
@@ -166,7 +169,7 @@ class SdkConnection:
         return await asyncio.to_thread(
             lambda: offered(
                 self._config,
-                [*map(_to_declared, tools), *bad],
+                [*_to_declared(self._config, tools), *bad],
                 [OfferedResource(each.uri, each.title or each.name, each.description or "") for each in resources],
                 [_to_prompt(each) for each in prompts],
                 notes,
@@ -207,7 +210,7 @@ class SdkConnection:
         result = await self._asked(self._client.call_tool(tool, dict(arguments), progress_callback=report))
         blocks = tuple(_to_block(each) for each in result.content)
         if not blocks and result.structured_content is not None:
-            blocks = (Text(canonical_json(foreign_json.cleaned(result.structured_content))),)
+            blocks = (_structure(result.structured_content),)
         return Answer(blocks, bool(result.is_error))
 
     async def read(self, uri: str) -> tuple[Block, ...]:
@@ -263,17 +266,21 @@ def _leaves(error: BaseException) -> list[BaseException]:
 # ------------------------------------------------------------------------------------------------- the package's values
 
 
-def _to_declared(tool: types.Tool) -> DeclaredTool:
-    hints = tool.annotations
-    is_read_only = hints is not None and hints.read_only_hint is True
-    return DeclaredTool(
-        tool.name, tool.description or "", tool.input_schema, is_read_only, _problem_of(tool.input_schema)
-    )
+def _to_declared(config: ServerConfig, tools: Sequence[types.Tool]) -> Iterator[DeclaredTool]:
+    """The tools, those that are wanted with the problems of their schemas. To judge one takes about a millisecond for
+    each schema in it, so only so many are judged."""
+    room = MAX_JUDGED_CHARACTERS
+    for tool in tools:
+        description, schema, problem = tool.description or "", tool.input_schema, None
+        is_wanted = config.tools is None or tool.name in config.tools
+        if is_wanted and declaration_problem(description, schema) is None:  # else this is told
+            room -= len(canonical_json(schema))
+            problem = _problem_of(schema) if room >= 0 else _TOO_MANY
+        is_read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
+        yield DeclaredTool(tool.name, description, schema, is_read_only, problem)
 
 
 def _problem_of(schema: dict[str, Any]) -> str | None:
-    if not foreign_json.is_writable(schema, _MAX_DEPTH):
-        return None  # which is a problem of its own
     try:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
@@ -302,6 +309,14 @@ def _to_block(content: Any) -> Block:
         case types.EmbeddedResource():
             return _to_content(content.resource)
     return Text(f"[Something of the kind {type(content).__name__} came. It is not shown.]")
+
+
+def _structure(value: Any) -> Text:
+    """A structured answer as a text. Raises McpFailure."""
+    try:
+        return Text(canonical_json(foreign_json.cleaned(value)))
+    except (ValueError, RecursionError):  # a number that JSON cannot hold, or too deep
+        raise McpFailure("Its answer is not what the protocol allows.") from None
 
 
 def _to_content(content: Any) -> Block:

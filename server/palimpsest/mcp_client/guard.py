@@ -3,18 +3,19 @@
 The package answers every message that comes, in a task of its own, and holds what it cannot write yet. A server that
 sends without end would fill the memory or hold the loop. So each message passes a `Guard` first: what nobody asked for
 is counted against an allowance, what we have no use for is dropped, and a list of tools is freed of what would make the
-package refuse all of it.
+package refuse all of it. The package judges each item of an answer on the event loop, so the longest lists are cut.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from palimpsest.domain.mcp.offered import DeclaredTool
+from palimpsest.domain.mcp.offered import MAX_LISTED, DeclaredTool
+from palimpsest.wording import counted
 
 ALLOWANCE: Final = 5_000
 """The messages that nobody asked for which a server may send at once."""
@@ -22,6 +23,15 @@ REFILL: Final = 200.0
 """How many more it may send each second."""
 MAX_UNANSWERED: Final = 64
 """The requests of a server that wait for it to read the answers."""
+MAX_PARTS: Final = 1_000
+"""The most parts of one answer that are taken."""
+_LISTS: Final = ("tools", "resources", "prompts")
+_PARTS: Final[Mapping[str, Callable[[str], dict[str, Any]]]] = {
+    "content": lambda text: {"type": "text", "text": text},
+    "contents": lambda text: {"uri": "palimpsest:left-out", "text": text},
+    "messages": lambda text: {"role": "user", "content": {"type": "text", "text": text}},
+}
+"""What stands for the parts that are left out, by the name of their list."""
 _DROPPED: Final = frozenset(("notifications/message", "notifications/resources/updated"))
 
 
@@ -69,9 +79,17 @@ class Guard:
             self._n_unanswered = max(0, self._n_unanswered - 1)
 
     def _mend(self, result: Any) -> None:
-        """Take out of a list of tools what is none, and what we do not use: by the schema of a tool's output the
-        package would judge each answer, with regular expressions of the server's."""
-        if not isinstance(result, dict) or not isinstance(listed := result.get("tools"), list) or "content" in result:
+        """Cut lists that are too long. Take out of a list of tools what is none, and what we do not use: by the schema
+        of a tool's output the package would judge each answer, with regular expressions of the server's."""
+        if not isinstance(result, dict):
+            return
+        for kind in _LISTS:
+            if isinstance(long := result.get(kind), list):
+                del long[MAX_LISTED + 1 :]  # one more, which tells that there are more
+        for kind, note in _PARTS.items():
+            if isinstance(parts := result.get(kind), list) and (n_more := len(parts) - MAX_PARTS) > 0:
+                parts[MAX_PARTS:] = [note(f"[{counted(n_more, 'more part')} came. They are left out.]")]
+        if not isinstance(listed := result.get("tools"), list) or "content" in result:
             return
         kept: list[dict[str, Any]] = []
         for each in listed:

@@ -171,7 +171,7 @@ def _distinct(listed: Sequence[_T], key: Callable[[_T], str], noun: str, longest
     if n_twice:
         problems.append(f"{counted(n_twice, noun)} came twice under one name. The first one counts.")
     if len(found) > MAX_LISTED:
-        problems.append(f"Only the first {MAX_LISTED:,} {noun}s of {len(found):,} are offered.")
+        problems.append(f"Only the first {MAX_LISTED:,} {noun}s are offered.")
     return list(found.values())[:MAX_LISTED]
 
 
