@@ -118,6 +118,7 @@ async def test_a_spent_budget_asks_before_the_days_next_answer(tmp_path: Path) -
         n_asked = len(fake.asked)
         refused = await said(ed, conversation_id, "the second one is not")
         assert "budget" in refused["error"]["message"]
+        assert refused["error"]["data"]["kind"] == "budget_spent"
         assert len(fake.asked) == n_asked
         for text in ("yes, go on", "and on"):
             assert (await said(ed, conversation_id, text))["result"]["status"] == "committed"

@@ -47,21 +47,11 @@ afterEach((context) => window.shotOfFailure(context));
 
 async function act(title, select = false) {
     await window.page.locator(".monaco-editor .view-line").first().click();
-    await window.page.keyboard.press("Control+G");
-    const input = window.page.locator(".quick-input-widget input[type=text]").first();
-    await input.fill(":4:28");
-    await window.page.keyboard.press("Enter");
+    await window.goTo("4:28");
     if (select) {
         await window.page.keyboard.press("Shift+ArrowDown");
     }
-    const rows = window.page.locator(".action-widget .monaco-list-row", { hasText: title });
-    await until(`${title} is offered`, async () => {
-        // A server that has just started offers nothing yet.
-        await window.page.keyboard.press("Escape");
-        await window.page.keyboard.press("Control+.");
-        return rows.last().waitFor({ timeout: 5_000 }).then(() => true, () => false);
-    });
-    await rows.last().click(); // VS Code's own Explain comes before ours
+    await (await window.codeActions(title)).last().click(); // VS Code's own Explain comes before ours
 }
 
 const drafts = (wanted) => until(`the draft is ${wanted}`, async () => (await window.composer.inputValue()).endsWith(wanted));

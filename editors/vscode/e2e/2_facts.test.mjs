@@ -35,15 +35,8 @@ afterEach((context) => window.shotOfFailure(context));
 const tree = () => window.page.getByRole("tree", { name: "Facts" });
 const squiggle = () => window.page.locator(".monaco-editor .squiggly-warning");
 
-async function goTo(line) {
-    await window.page.keyboard.press("Control+G");
-    const input = window.page.locator(".quick-input-widget input[type=text]").first();
-    await input.fill(`:${line}`);
-    await window.page.keyboard.press("Enter");
-}
-
 test("a fact is kept of the selected lines, and the tree names it", async () => {
-    await goTo(6);
+    await window.goTo(6);
     await window.page.keyboard.press("Shift+ArrowDown");
     await window.page.keyboard.press("Shift+ArrowDown");
     await window.page.keyboard.press("Shift+End");
@@ -59,7 +52,7 @@ test("a fact is kept of the selected lines, and the tree names it", async () => 
 });
 
 test("an edit of the lines is a warning in the editor and in Problems, a lens, and stale in the tree", async () => {
-    await goTo(8);
+    await window.goTo(8);
     await window.page.keyboard.press("End");
     await window.page.keyboard.type(" - 1");
     await squiggle().first().waitFor();
@@ -76,10 +69,8 @@ test("\"Ask about this\" opens a conversation with the draft in focus, whatever 
     await window.send("Where is the rate?");
     await window.answered(1);
     await window.page.locator(".monaco-editor .view-line").first().click();
-    await goTo(6);
-    await window.page.keyboard.press("Control+.");
-    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Ask about this" });
-    await action.click();
+    await window.goTo(6);
+    await (await window.codeActions("Ask about this")).click();
     await until("the draft speaks of the fact", async () => (await window.composer.inputValue()).includes(FACT));
     await until("the composer has the focus", () => window.composer.evaluate((element) => element.ownerDocument.hasFocus() && element.ownerDocument.activeElement === element));
     assert.equal(await window.panel.getByTestId("message-0").count(), 0, "it is a conversation of its own");
@@ -88,10 +79,8 @@ test("\"Ask about this\" opens a conversation with the draft in focus, whatever 
 });
 
 test("\"Mark as still true\" takes the warning away", async () => {
-    await goTo(6);
-    await window.page.keyboard.press("Control+.");
-    const action = window.page.locator(".action-widget .monaco-list-row", { hasText: "Mark as still true" });
-    await action.waitFor();
+    await window.goTo(6);
+    await window.codeActions("Mark as still true");
     await window.shot("facts-quick-fix");
     await window.page.keyboard.press("Enter");
     await squiggle().first().waitFor({ state: "detached" });
@@ -109,7 +98,7 @@ test("a fact is forgotten from the tree", async () => {
 
 test("the page of facts shows a line then and now, and a forgotten fact is taken back in its place", async () => {
     await window.page.locator(".monaco-editor .view-line").first().click();
-    await goTo(3);
+    await window.goTo(3);
     await window.page.keyboard.press("Shift+End");
     await window.palette("Palimpsest: Add a Fact About the Selection");
     await window.page.locator(".quick-input-widget input[type=text]").first().fill("The rate is 19 %.");

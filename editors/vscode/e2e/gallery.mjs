@@ -1,6 +1,7 @@
 /**
  * Photographs each page of the panel, of the real extension in a real VS Code, at four widths and in four themes, looks at
- * each with axe, and writes one HTML page of it. Makes pictures; it is no test. See `make vscode-gallery`.
+ * each with axe, and writes one HTML page of it. Fails when axe finds something, a control leaves the panel, or a page does not
+ * come about; what else the pictures show is for eyes. See `make vscode-gallery`.
  *
  *     gallery.mjs [folder of design pictures, NUMBER-PAGE-THEME-WIDTHS.png, shown beside] [only these pages, with commas]
  */
@@ -141,4 +142,7 @@ await show("start", START, { env: {} });
 await show("pages", SCENES, { script: ANSWERS, env: {} });
 await show("trouble", TROUBLES, { script: TROUBLE, env: {} });
 const n = writePage(OUT, { scenes: [...START, ...SCENES, ...TROUBLES].filter(isWanted), pictures, findings, designs, themes: Object.keys(THEMES) });
-console.log(`${pictures.length} pictures, ${n} findings of axe: ${path.join(OUT, "index.html")}`);
+const missing = pictures.filter((each) => each.problem !== undefined);
+const cut = pictures.filter((each) => each.out?.length > 0);
+console.log(`${pictures.length - missing.length} pictures, ${n} findings of axe, ${cut.length} with controls that leave the panel, ${missing.length} pages not shown: ${path.join(OUT, "index.html")}`);
+process.exitCode = n + cut.length + missing.length === 0 ? 0 : 1;

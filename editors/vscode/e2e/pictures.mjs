@@ -44,12 +44,6 @@ async function widen(byPixels) {
     await window.page.mouse.up();
 }
 
-async function goTo(line) {
-    await window.page.keyboard.press("Control+G");
-    await window.page.locator(".quick-input-widget input[type=text]").first().fill(`:${line}`);
-    await window.page.keyboard.press("Enter");
-}
-
 mkdirSync(PICTURES, { recursive: true });
 try {
     await window.openPanel();
@@ -64,7 +58,7 @@ try {
     await shot("conversation");
 
     await window.focusFile("src/prices.py");
-    await goTo(6);
+    await window.goTo(6);
     for (const key of ["Shift+ArrowDown", "Shift+ArrowDown", "Shift+End"]) {
         await window.page.keyboard.press(key);
     }
@@ -74,7 +68,7 @@ try {
     await window.page.keyboard.press("Enter");
     await window.page.locator(".codelens-decoration", { hasText: "1 fact" }).waitFor();
     await window.page.getByRole("button", { name: "Facts Section" }).click();
-    await goTo(8);
+    await window.goTo(8);
     await window.page.keyboard.press("End");
     await window.page.keyboard.press("Shift+Home");
     await window.page.keyboard.type("return math.floor(net * (1 + RATE))");

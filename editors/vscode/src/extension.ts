@@ -160,6 +160,12 @@ export function activate(context: vscode.ExtensionContext): void {
             }
         }),
         vscode.lm.onDidChangeChatModels(() => void models.refresh()),
+        vscode.window.onDidChangeActiveTextEditor(() => {
+            controller.lookAround();
+        }),
+        vscode.languages.onDidChangeDiagnostics(() => {
+            controller.lookAround();
+        }),
         command("open", () => panel.reveal()),
         command("newConversation", inPanel({ type: "newConversation" })),
         command("listConversations", async () => {

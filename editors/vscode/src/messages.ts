@@ -135,6 +135,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("server"), phase: v.picklist(["starting", "ready", "stopped"]), sentence: v.string(), needsPython: v.exactOptional(v.boolean()) }),
     /** Whether a model is set up that answers in words. */
     v.object({ type: v.literal("models"), isSetUp: v.boolean() }),
+    /** What the editor around shows: the path of the open file in its folder, and how many errors language tools report. */
+    v.object({ type: v.literal("around"), file: v.exactOptional(v.string()), errors: number }),
     v.object({ type: v.literal("conversations"), items: v.array(w.conversation) }),
     v.object({ type: v.literal("hits"), query: v.string(), hits: v.array(w.hit) }),
     v.object({

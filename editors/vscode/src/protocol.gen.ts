@@ -402,7 +402,7 @@ export type AdoptionAction =
 
 /** The `data` of an error. */
 export interface ErrorData {
-    /** The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `auth` or `network`. */
+    /** The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `budget_spent`, `auth` or `network`. */
     kind: string;
     /** Whether the same request may succeed later. */
     retryable: boolean;

@@ -498,11 +498,13 @@ export const CHAT = {
     deleted: (id: number) => `Message ${id} was deleted for good.`,
     emptyTitle: "Ask about this folder",
     emptyLead: "Every message is kept. When a conversation gets long, older parts are summarized, and you can always open the originals.",
-    starters: [
-        { icon: "compass", text: "What does this project do?", why: "README.md and the folder tree" },
-        { icon: "file-code", text: "Where would I start reading?", why: "The files that others rest on" },
-        { icon: "beaker", text: "What is tested, and what is not?", why: "Code and tests, side by side" },
-    ],
+    /** First questions: `why` stands under the words. */
+    project: { text: "What does this project do?", why: "README.md and the folder tree" },
+    reading: { text: "Where would I start reading?", why: "The files that others rest on" },
+    tested: { text: "What is tested, and what is not?", why: "Code and tests, side by side" },
+    explain: (name: string) => ({ text: `Explain ${name}`, why: "The file that is open" }),
+    help: (what: string) => ({ text: `Help with ${what}`, why: "What language tools report" }),
+    errors: (n: number) => (n === 1 ? "the error" : `the ${n.toLocaleString("en")} errors`),
 } as const;
 
 /** What stands behind More in the header, beside what the pages say. */
@@ -586,6 +588,7 @@ export const FAILED: Readonly<Record<string, (service: string) => readonly [stri
     network: (service) => [`No connection to ${service}.`, "Your message is kept and can be sent when you are back online."],
     context_too_long: () => ["This message does not fit.", undefined],
     recent_messages_too_large: () => ["This message does not fit.", undefined],
+    budget_spent: () => ["This month’s budget for models is spent.", undefined],
     quota: (service) => [`Your ${service} account is out of credit.`, "Add credit there, or go on with another model."],
 };
 

@@ -233,6 +233,22 @@ test("a failure says what happened and what can be done, by its kind", async () 
     expect(shown()).toEqual(["No connection to OpenAI.", "Try again", "Switch model…"]);
     await show(failed("context_too_long"));
     expect(shown()).toEqual(["This message does not fit.", "Larger model…"]);
+    await show(failed("budget_spent"));
+    expect(shown()).toEqual(["This month’s budget for models is spent.", "Change the budget…", "Try again"]);
     await show(failed("store"));
     expect([...shown(), byId("failure")?.querySelector("p")?.textContent]).toEqual([undefined, "Try again", "As the server says it."]);
+});
+
+test("first questions are about the open file and its errors, where there are any", async () => {
+    const starters = () => [...root.querySelectorAll(".starter")].map((each) => each.firstElementChild?.nextElementSibling?.firstChild?.textContent);
+    await show(told(READY, { type: "opened", total: 0, messages: [] }));
+    expect(starters()).toEqual(["What does this project do?", "Where would I start reading?", "What is tested, and what is not?"]);
+    await show(told(READY, { type: "opened", total: 0, messages: [] }, { type: "around", file: "src/my prices.py", errors: 1 }));
+    expect(starters().slice(1)).toEqual(["Where would I start reading?", "Help with the error"]);
+    await show(told(READY, { type: "opened", total: 0, messages: [] }, { type: "around", file: "src/prices.py", errors: 3 }));
+    expect(starters().slice(1)).toEqual(["Explain prices.py", "Help with the 3 errors"]);
+    for (const each of [...root.querySelectorAll<HTMLElement>(".starter")].slice(1)) {
+        await act(() => each.click());
+    }
+    expect(posted.slice(-2)).toEqual([{ type: "send", text: "Explain @src/prices.py" }, { type: "send", text: "Help with @problems" }]);
 });

@@ -62,7 +62,7 @@ export function fakeDesk(): Desk & { readonly done: string[] } {
     return {
         done, compare: (files) => note("compare")(files.map((each) => `${each.path} ${each.before ?? "-"} > ${each.after} > ${each.now ?? "-"}`).join(", ")), copy: note("copy"), insert: note("insert"), apply: note("apply"), openLink: note("open"),
         openPlace: note("place"), openPath: note("path"), toTerminal: note("terminal"), addFact: () => note("fact")("about the selection"), folders: () => [{ uri: "file:///w", name: "w" }],
-        confirm: () => Promise.resolve(true), input: () => Promise.resolve(undefined), pickModel: () => Promise.resolve(undefined), setUp: () => Promise.resolve(false), choosePython: note("python") as () => Promise<void>, selection: () => undefined,
+        confirm: () => Promise.resolve(true), input: () => Promise.resolve(undefined), pickModel: () => Promise.resolve(undefined), setUp: () => Promise.resolve(false), choosePython: note("python") as () => Promise<void>, selection: () => undefined, surroundings: () => ({ file: "src/a.py", errors: 0 }),
         openSetting: note("setting"), lastConversation: undefined, newDraft: "", startServer: () => undefined, showLog: () => undefined,
     };
 }

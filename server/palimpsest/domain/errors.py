@@ -2,7 +2,8 @@
 
     PalimpsestError
     ├── InvalidRequest      the request cannot be carried out; the message says what to do instead
-    │   └── NotFound        the named conversation, turn, model or folder does not exist here
+    │   ├── NotFound        the named conversation, turn, model or folder does not exist here
+    │   └── BudgetSpent        on models, this month
     ├── ConversationBusy    another writer holds the conversation
     │   └── SharedBusy         on another machine, through the hub
     ├── LeaseLost           another server took over the conversation; read again and retry
@@ -77,6 +78,7 @@ class ErrorKind(StrEnum):
     AUTH = "auth"
     RATE_LIMITED = "rate_limited"
     QUOTA = "quota"
+    BUDGET_SPENT = "budget_spent"
     OVERLOADED = "overloaded"
     CONTEXT_TOO_LONG = "context_too_long"
     FILTERED = "filtered"
@@ -116,6 +118,12 @@ class InvalidRequest(PalimpsestError):
 
 class NotFound(InvalidRequest):
     kind = ErrorKind.NOT_FOUND
+
+
+class BudgetSpent(InvalidRequest):
+    """This month's budget for models is spent, and the user does not agree to more."""
+
+    kind = ErrorKind.BUDGET_SPENT
 
 
 class ConversationBusy(PalimpsestError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from palimpsest.domain.approvals import Answer, ApprovalRequest
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import BudgetSpent
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.models.prices import NANO
 from palimpsest.machine import utc_now
@@ -135,7 +135,7 @@ class Spending:
 
     async def require(self, ask: Ask, conversation_id: ConversationId) -> None:
         """Returns when an answer may be asked for: there is money left, or the user agrees, which holds for the rest of
-        the day. Otherwise raises InvalidRequest."""
+        the day. Otherwise raises BudgetSpent."""
         if not self.monthly_budget:
             return
         now = utc_now()
@@ -153,18 +153,16 @@ class Spending:
                 return
             answer = await ask(self._question(spent))
             if answer not in (Answer.ONCE, Answer.ALWAYS):
-                raise InvalidRequest(
-                    f"{self._said(spent)} Raise `budget.monthly` in your settings, or go on next month."
-                )
+                raise BudgetSpent(f"{self._said(spent)} Raise `budget.monthly` in your settings, or go on next month.")
             self.known.agreed = now[:10]
 
     async def require_quietly(self) -> None:
-        """Raises InvalidRequest when the budget is spent and the user has not agreed to more today."""
+        """Raises BudgetSpent when the budget is spent and the user has not agreed to more today."""
         if not self.monthly_budget:
             return
         now = utc_now()
         if self.known.agreed != now[:10] and await self._spent(now) >= self.monthly_budget:
-            raise InvalidRequest("This month's budget for models is spent.")
+            raise BudgetSpent("This month's budget for models is spent.")
 
     def _question(self, spent: float) -> ApprovalRequest:
         return ApprovalRequest(

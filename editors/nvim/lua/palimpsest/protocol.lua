@@ -254,7 +254,7 @@
 
 --- The `data` of an error.
 ---@class palimpsest.ErrorData
----@field kind string The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `auth` or `network`.
+---@field kind string The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`, `recent_messages_too_large`, `budget_spent`, `auth` or `network`.
 ---@field retryable boolean Whether the same request may succeed later.
 ---@field retryAfterMs? integer How long to wait before the next attempt, in milliseconds.
 ---@field provider? string The provider that failed.

@@ -75,16 +75,10 @@ async function openMenu(window, button) {
     }
 }
 
-async function goTo(window, line) {
-    await window.page.keyboard.press("Control+G");
-    await window.page.locator(".quick-input-widget input[type=text]").first().fill(`:${line}`);
-    await window.page.keyboard.press("Enter");
-}
-
 /** Keeps a fact about lines of the open file. */
 async function keepFact(window, first, last, text) {
     await window.page.locator(".monaco-editor .view-line").first().click();
-    await goTo(window, first);
+    await window.goTo(first);
     for (let n = first; n < last; n++) {
         await window.page.keyboard.press("Shift+ArrowDown");
     }
@@ -166,7 +160,7 @@ export const SCENES = [
         design: "summaries",
         title: "older messages are a sheet",
         prepare: async (window) => {
-            await window.page.keyboard.press("Escape");
+            await window.panel.getByTestId("window-bar").click();
             await window.panel.getByTestId("sees-what").waitFor({ state: "detached" });
             for (const each of POINTS) {
                 await ask(window, each);

@@ -49,6 +49,27 @@ export class Window {
         await this.page.keyboard.press("Enter");
     }
 
+    /** The cursor of the focused editor, to `LINE` or `LINE:COLUMN`; keys go to the editor again when it comes back. */
+    async goTo(line) {
+        await this.page.keyboard.press("Control+G");
+        const input = this.page.locator(".quick-input-widget input[type=text]").first();
+        await input.fill(`:${line}`);
+        await this.page.keyboard.press("Enter");
+        await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    }
+
+    /** The rows with that title in the menu of code actions, which it opens at the cursor. */
+    async codeActions(title) {
+        const rows = this.page.locator(".action-widget .monaco-list-row", { hasText: title });
+        await until(`${title} is offered`, async () => {
+            // A server that has just started, or reads what has just changed, offers nothing yet.
+            await this.page.keyboard.press("Escape");
+            await this.page.keyboard.press("Control+.");
+            return rows.last().waitFor({ timeout: 5_000 }).then(() => true, () => false);
+        });
+        return rows;
+    }
+
     async openPanel() {
         await this.page.getByRole("tab", { name: "Palimpsest" }).first().click();
         await this.panelReady();

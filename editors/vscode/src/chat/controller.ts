@@ -104,6 +104,11 @@ export class ChatController {
         });
     }
 
+    /** The editor shows something else, or other problems. */
+    lookAround(): void {
+        this.tell({ type: "around", ...this.desk.surroundings() });
+    }
+
     hubChanged(status: p.HubStatus): void {
         this.sharing.hubIs(status);
     }
@@ -133,6 +138,7 @@ export class ChatController {
     private async show(): Promise<void> {
         const { conversations } = await this.server.request(p.ConversationListRequest, {});
         this.tell({ type: "conversations", items: conversations });
+        this.lookAround();
         await this.sharing.show();
         await this.models.look();
         this.tell({ type: "recovery", turns: (await this.server.request(p.RecoveryListRequest, {})).turns });

@@ -39,6 +39,8 @@ export interface Desk {
     choosePython(): Promise<void>;
     /** What is selected in the editor, or the lines the cursor is in; undefined without an editor. */
     selection(): Attachment | undefined;
+    /** The path of the open file in its folder, absent without one; and how many errors language tools report. */
+    surroundings(): { readonly file?: string; readonly errors: number };
     /** The conversation that was open last in this window. */
     lastConversation: string | undefined;
     /** What is typed of a message that will begin a conversation; empty for nothing. The server keeps the other drafts. */

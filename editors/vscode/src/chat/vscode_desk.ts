@@ -145,6 +145,12 @@ export class VscodeDesk implements Desk {
         return { type: "selection", path, text: editor.document.getText(selection), startLine: selection.start.line + 1, endLine: selection.end.line + 1 };
     }
 
+    surroundings(): { file?: string; errors: number } {
+        const errors = vscode.languages.getDiagnostics().flatMap(([, found]) => found).filter((each) => each.severity === vscode.DiagnosticSeverity.Error).length;
+        const uri = (vscode.window.activeTextEditor ?? vscode.window.visibleTextEditors[0])?.document.uri;
+        return uri === undefined || vscode.workspace.getWorkspaceFolder(uri) === undefined ? { errors } : { file: vscode.workspace.asRelativePath(uri, false), errors };
+    }
+
     async openSetting(name: string): Promise<void> {
         await vscode.commands.executeCommand("workbench.action.openSettings", name);
     }

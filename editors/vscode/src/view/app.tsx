@@ -108,7 +108,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
     }, [n]);
     return (
         <>
-            <MessageList state={state} after={<>{state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}<Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && state.server.phase !== "stopped" && <Welcome><SetUp state={state} /></Welcome>}{state.total > 0 && <SetUp state={state} />}</>}>
+            <MessageList state={state} after={<>{state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}<Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && state.server.phase !== "stopped" && <Welcome around={state.around}><SetUp state={state} /></Welcome>}{state.total > 0 && <SetUp state={state} />}</>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} model={state.usage?.model ?? state.conversation?.model} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
             <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} others={state.approvals.slice(1)} place={n > 1 ? `1/${n}` : ""} />)}</div>
@@ -123,7 +123,7 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
 }
 
 /** Before the first message. */
-function Welcome({ children }: { readonly children: ComponentChildren }) {
+function Welcome({ around, children }: { readonly around: State["around"]; readonly children: ComponentChildren }) {
     const { post } = useEnds();
     return (
         <div class="welcome">
@@ -134,10 +134,26 @@ function Welcome({ children }: { readonly children: ComponentChildren }) {
             </div>
             {children}
             <div class="starters">
-                {CHAT.starters.map(({ icon, text, why }) => <button key={text} type="button" class="starter" onClick={() => post({ type: "send", text })}><Icon name={icon} /><span>{text}<span class="why">{why}</span></span></button>)}
+                {startersOf(around).map(({ icon, shown: { text, why }, sent }) => <button key={icon} type="button" class="starter" onClick={() => post({ type: "send", text: sent ?? text })}><Icon name={icon} /><span>{text}<span class="why">{why}</span></span></button>)}
             </div>
         </div>
     );
+}
+
+interface Starter {
+    readonly icon: string;
+    readonly shown: { readonly text: string; readonly why: string };
+    /** Absent: what is shown. */
+    readonly sent?: string;
+}
+
+/** First questions, by what the editor shows. A mention of a file ends at a blank. */
+function startersOf({ file, errors }: State["around"]): Starter[] {
+    return [
+        { icon: "compass", shown: CHAT.project },
+        file === undefined || /\s/.test(file) ? { icon: "file-code", shown: CHAT.reading } : { icon: "file-code", shown: CHAT.explain(visible(file.split("/").at(-1) ?? file)), sent: CHAT.explain(`@${file}`).text },
+        errors === 0 ? { icon: "beaker", shown: CHAT.tested } : { icon: "error", shown: CHAT.help(CHAT.errors(errors)), sent: CHAT.help("@problems").text },
+    ];
 }
 
 /** Files from the editor's explorer (with Shift held, as VS Code wants it) or from elsewhere, as URIs. */

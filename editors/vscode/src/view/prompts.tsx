@@ -149,6 +149,9 @@ function hasAnswer(state: State): boolean {
     return state.messages.get(state.total - 1)?.role !== "user";
 }
 
+/** The kind of the failure when the budget of the month is spent: another model would be refused as well. */
+const SPENT = "budget_spent";
+
 /** Icons of failures by their kind; of those that pass by themselves the tone is a warning. */
 const FAILURES: Readonly<Record<string, { readonly icon: string; readonly isPassing?: boolean }>> = {
     auth: { icon: "key" },
@@ -158,6 +161,7 @@ const FAILURES: Readonly<Record<string, { readonly icon: string; readonly isPass
     context_too_long: { icon: "layers", isPassing: true },
     recent_messages_too_large: { icon: "layers", isPassing: true },
     quota: { icon: "credit-card" },
+    [SPENT]: { icon: "credit-card" },
 };
 
 /** A turn that failed: what happened, what it means, and what can be done. */
@@ -179,9 +183,10 @@ function FailureCard({ failure, state, onDismiss }: { readonly failure: Failure;
             <IconButton icon="close" name={ENDINGS.dismiss} onClick={onDismiss} />
             <div class="do">
                 {kind === "auth" && <button type="button" class="btn" onClick={() => post({ type: "setUp", ...(state.usage === undefined ? {} : { service: state.usage.provider }) })}>{SETUP.changeKey}</button>}
+                {kind === SPENT && <button type="button" class="btn" onClick={() => post({ type: "changeBudget" })}>{COSTS.changeBudget}</button>}
                 {failure.forFork !== undefined && <ForkButton text={failure.forFork} />}
                 {isPassing && failure.turnId !== undefined && <button type="button" class="btn" onClick={() => post({ type: "retry", turnId: failure.turnId ?? "" })}>{CHAT.tryAgain}</button>}
-                {look !== undefined && <button type="button" class={kind === "quota" || isTooLong ? "btn" : "btn second"} onClick={() => post({ type: "pickModel" })}>{isTooLong ? SETUP.largerModel : SETUP.switchModel}</button>}
+                {look !== undefined && kind !== SPENT && <button type="button" class={kind === "quota" || isTooLong ? "btn" : "btn second"} onClick={() => post({ type: "pickModel" })}>{isTooLong ? SETUP.largerModel : SETUP.switchModel}</button>}
                 {!isPassing && !isTooLong && failure.turnId !== undefined && <TurnButtons turnId={failure.turnId} hasText={hasAnswer(state)} />}
             </div>
         </section>

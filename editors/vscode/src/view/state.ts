@@ -46,6 +46,7 @@ export interface State {
     readonly server: { readonly phase: "starting" | "ready" | "stopped"; readonly sentence: string; readonly needsPython?: boolean | undefined };
     /** Whether a model is set up that answers in words; undefined until that is known. */
     readonly hasModel?: boolean | undefined;
+    readonly around: { readonly file?: string | undefined; readonly errors: number };
     readonly conversations: readonly ConversationInfo[];
     readonly search: { readonly query: string; readonly hits: readonly SearchHit[] };
     readonly conversation?: ConversationInfo | undefined;
@@ -106,6 +107,7 @@ export const INITIAL: State = {
     recovery: [],
     fileChanges: [],
     memory: NO_MEMORY,
+    around: { errors: 0 },
     turnCosts: new Map(),
     progress: "",
     announcement: "",
@@ -121,6 +123,8 @@ const KEPT = 2_000;
 
 export function reduce(state: State, message: FromHost | Local): State {
     switch (message.type) {
+        case "around":
+            return message.file === state.around.file && message.errors === state.around.errors ? state : { ...state, around: { file: message.file, errors: message.errors } };
         case "models":
             return { ...state, hasModel: message.isSetUp };
         case "server":

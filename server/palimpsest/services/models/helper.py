@@ -149,7 +149,7 @@ class Helpers:
     """Providers at an address of the user: they may not have the usual models."""
     keep: Keep = uncounted
     require: Callable[[], Awaitable[None]] = unchecked
-    """Raises InvalidRequest when this month's budget is spent: then no model helps."""
+    """Raises BudgetSpent when this month's budget is spent: then no model helps."""
 
     async def helper(
         self, model: Model, named: str | None, usual: str | None, asked_by: EditorId | None

@@ -114,7 +114,7 @@ class TurnServices:
     sharing: Sharing | None = None
     """None: no hub is configured."""
     may_spend: Callable[[TurnScope], Awaitable[None]] | None = None
-    """Raises InvalidRequest when this month's budget is spent and the user does not agree to more. None: no budget."""
+    """Raises BudgetSpent when this month's budget is spent and the user does not agree to more. None: no budget."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ class ErrorData(Wire):
 
     kind: str
     """The kind of the error, such as `not_found`, `conversation_busy`, `shared_busy`, `hub_unreachable`,
-    `recent_messages_too_large`, `auth` or `network`."""
+    `recent_messages_too_large`, `budget_spent`, `auth` or `network`."""
     retryable: bool
     """Whether the same request may succeed later."""
     retry_after_ms: int | None = None
