@@ -142,3 +142,11 @@ def test_the_differences_make_one_text_of_the_other(old: str, new: str) -> None:
         made += old[end : each.start] + each.text
         end = each.end
     assert made + old[end:] == new
+
+
+def test_a_file_that_was_written_anew_takes_time_that_grows_like_the_file() -> None:
+    lines = [f"line {number}" for number in range(60_000)]
+    before = "\n".join(lines)
+    random.Random(23).shuffle(lines)
+    after = "\n".join(lines)
+    assert without_edit(before, after, f"{after}\nmine").text == f"{before}\nmine"

@@ -167,7 +167,7 @@ def _merge(before: _Text, after: _Text, now: _Text) -> tuple[Standing, _Text] | 
     known: dict[str, int] = {}
     ids = [each.ids(known) for each in (before, after, now)]
     place = map_lines(ids[1], ids[2])
-    lines, ends = list(now.lines), list(now.ends)
+    lines, ends, kind = list(now.lines), list(now.ends), now.end
     counts = Counter(after.lines), Counter(now.lines)
     n_standing = n_hunks = 0
     for hunk in reversed(list(_hunks(map_lines(ids[1], ids[0]), len(before.lines)))):
@@ -175,11 +175,11 @@ def _merge(before: _Text, after: _Text, now: _Text) -> tuple[Standing, _Text] | 
         old = slice(hunk.other_start, hunk.other_end)
         if _is_as_before(place, hunk, before.lines[old], now.lines):
             continue
-        if (span := _standing(place, hunk, after.lines, counts)) is None:
+        if (span := _standing(place, hunk, after.lines, counts, len(now.lines))) is None:
             return None
         n_standing += 1
         lines[span] = before.lines[old]
-        ends[span] = [now.end or end for end in before.ends[old]]
+        ends[span] = [kind or end for end in before.ends[old]]
     if not n_hunks:  # only line ends differ
         return Standing.AS_LEFT, now
     standing = Standing.PARTLY if n_standing < n_hunks else Standing.AS_LEFT
@@ -212,16 +212,16 @@ def _is_as_before(place: Sequence[int], hunk: _Hunk, old: Sequence[str], now: Se
     if not old or any(index != NOWHERE for index in place[hunk.start : hunk.end]):
         return False
     return (low is not None and now[low : low + len(old)] == old) or (
-        high is not None and now[:high][-len(old) :] == old
+        high is not None and high >= len(old) and now[high - len(old) : high] == old
     )
 
 
 def _standing(
-    place: Sequence[int], hunk: _Hunk, after: Sequence[str], counts: tuple[Counter[str], Counter[str]]
+    place: Sequence[int], hunk: _Hunk, after: Sequence[str], counts: tuple[Counter[str], Counter[str]], n_now: int
 ) -> slice | None:
     """Where the lines of the edit stand as it left them; None where they do not. `counts`: how often each line is in
-    `after`, and how often now."""
-    low, high = _behind(place, hunk.start), _ahead(place, hunk.end, counts[1].total())
+    `after`, and how often now; `n_now`: the lines that there are now."""
+    low, high = _behind(place, hunk.start), _ahead(place, hunk.end, n_now)
     if hunk.start == hunk.end:
         return slice(low, low) if low is not None and low == high else None
     first = place[hunk.start]
@@ -244,7 +244,8 @@ def _with_last_end(merged: _Text, before: _Text, after: _Text, now: _Text, place
     the edit took it."""
     if not merged.lines:
         return merged
-    ends = [end or now.end or before.end or "\n" for end in merged.ends]
+    usual = now.end or before.end or "\n"
+    ends = [end or usual for end in merged.ends]
     has_end = bool(now.lines) and bool(now.ends[now.last])
     is_same_line = bool(after.lines) and place[after.last] == now.last
     if is_same_line and before.lines and has_end == bool(after.ends[after.last]):
