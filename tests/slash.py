@@ -26,6 +26,7 @@ EXAMPLES: Final[dict[CommandName, tuple[str, str]]] = {
     CommandName.RESTORE: ("", "No fact was forgotten"),
     CommandName.LAYOUT: ("log", "the layout is log."),
     CommandName.MCP: ("", "No MCP server is configured."),
+    CommandName.APPROVALS: ("", "you are asked each time"),
     CommandName.RECOVER: ("", "There are no broken answers"),
     CommandName.SHARE: ("", _NO_HUB),
     CommandName.UNSHARE: ("", _NO_HUB),

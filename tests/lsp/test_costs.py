@@ -126,6 +126,27 @@ async def test_a_spent_budget_asks_before_the_days_next_answer(tmp_path: Path) -
     assert "$0.00" in asked[0]["shown"] or "$0.0" in asked[0]["shown"]
 
 
+async def test_a_never_about_a_spent_budget_holds_for_the_day(tmp_path: Path) -> None:
+    asked: list[dict[str, Any]] = []
+    async with AsyncExitStack() as services:
+        fake = await services.enter_async_context(FakeModels())
+        quiet = ["[librarian]\nenabled = false", "[budget]\nmonthly = 0.0001"]
+        ed = await opened(services, tmp_path, config(fake.url, *quiet), BOX_API_KEY="key-of-box")
+
+        def answer(params: dict[str, Any]) -> dict[str, Any]:
+            asked.append(params)
+            return {"answer": "never"}
+
+        ed.client.handlers["palimpsest/approval/request"] = answer
+        conversation_id = await begun(ed)
+        await said(ed, conversation_id, "the first answer is paid")
+        n_asked = len(fake.asked)
+        for text in ("one", "two"):
+            refused = await said(ed, conversation_id, text)
+            assert "budget" in refused["error"]["message"]
+        assert (len(asked), len(fake.asked)) == (1, n_asked)
+
+
 async def test_the_other_folders_of_the_user_count_for_the_month(tmp_path: Path) -> None:
     quiet = "[librarian]\nenabled = false"
     async with AsyncExitStack() as services:

@@ -262,6 +262,23 @@ async def test_answers_that_are_kept_are_listed_and_revoked(desk: Desk) -> None:
     assert len(editor.client.received(APPROVE)) == 2
 
 
+async def test_kept_answers_are_listed_and_taken_back_by_a_command(desk: Desk) -> None:
+    editor = await desk.connect()
+    editor.client.handlers[APPROVE] = says("always")
+    await desk.ask(editor, "run_command", command=["echo", "one"])
+
+    async def said(text: str) -> str:
+        answer: str = (await editor.client.result("palimpsest/command/run", {"text": text}))["text"]
+        return answer
+
+    assert "| 1 | always | commands in the workspace folder that begin with: echo one |" in await said("/approvals")
+    missing = await editor.client.request("palimpsest/command/run", {"text": "/approvals revoke 7"})
+    assert "There is no approval 7." in missing["error"]["message"]
+    assert "you are asked each time" in await said("/approvals revoke 1")
+    await desk.ask(editor, "run_command", command=["echo", "one"])
+    assert len(editor.client.received(APPROVE)) == 2
+
+
 async def test_a_command_is_shown_as_it_is_and_runs_without_keys(desk: Desk) -> None:
     editor = await desk.connect()
     editor.client.handlers[APPROVE] = says("once")

@@ -46,5 +46,6 @@ class CommandName(StrEnum):
     UNSHARE = "unshare"
     SHARED = "shared"
     MCP = "mcp"
+    APPROVALS = "approvals"
     EXPORT = "export"
     HELP = "help"

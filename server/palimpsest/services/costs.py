@@ -93,6 +93,8 @@ class Remembered:
     """When the other folders were looked at, and what they had spent in that month."""
     agreed: str = ""
     """The day on which the user agreed to spend more."""
+    refused: str = ""
+    """The day on which the user wanted no more questions about it."""
     warned: str = ""
     """The day on which the user was last told."""
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -134,8 +136,8 @@ class Spending:
         return self._costs(await self.store.read(model_calls.of_conversation, conversation_id))
 
     async def require(self, ask: Ask, conversation_id: ConversationId) -> None:
-        """Returns when an answer may be asked for: there is money left, or the user agrees, which holds for the rest of
-        the day. Otherwise raises BudgetSpent."""
+        """Returns when an answer may be asked for: there is money left, or the user agrees. A yes and a never hold for
+        the rest of the day. Otherwise raises BudgetSpent."""
         if not self.monthly_budget:
             return
         now = utc_now()
@@ -151,7 +153,9 @@ class Spending:
         async with self.known.asking:
             if self.known.agreed == now[:10]:
                 return
-            answer = await ask(self._question(spent))
+            answer = Answer.NEVER if self.known.refused == now[:10] else await ask(self._question(spent))
+            if answer is Answer.NEVER:
+                self.known.refused = now[:10]
             if answer not in (Answer.ONCE, Answer.ALWAYS):
                 raise BudgetSpent(f"{self._said(spent)} Raise `budget.monthly` in your settings, or go on next month.")
             self.known.agreed = now[:10]

@@ -3,13 +3,8 @@ local it, eq, shows, wait = t.it, t.eq, t.shows, t.wait
 local told = t.notifications()
 local client = require("palimpsest.client")
 
-local choice = "Keep"
-local asked = t.answering({
-  lsp_message = function(items)
-    return vim.iter(items):find(function(item)
-      return item.title == choice
-    end)
-  end,
+local choice = "keep"
+t.answering({
   palimpsest_recovery = function(items)
     return items[1]
   end,
@@ -36,13 +31,17 @@ local function die_while_answering(question)
   t.order("let-go")
 end
 
-it("starts a server that was killed again, shows it the files, and asks what to do with the half answer", function()
-  die_while_answering("first")
-  wait("asked", function()
-    return #asked > 0
+local function was_told(words)
+  return vim.iter(told):any(function(message)
+    return message:find(words, 1, true)
   end)
-  eq("lsp_message", asked[1].kind)
-  eq({ "Continue", "Keep", "Discard", "Retry" }, asked[1].lines)
+end
+
+it("starts a server that was killed again, shows it the files, and tells of the half answer without a prompt", function()
+  die_while_answering("first")
+  wait("told", function()
+    return was_told('The last answer in "first" broke off.') and was_told("/recover lists such answers")
+  end)
   wait("the end of it is told", function()
     local entries = t.chat().view.entries
     return entries[#entries].ending and entries[#entries].ending:find("was closed during", 1, true)
@@ -54,21 +53,22 @@ it("starts a server that was killed again, shows it the files, and asks what to 
   end)
 end)
 
-it("is not asked again about an answer that was kept, and goes on", function()
+it("is not told again about an answer that was kept, and goes on", function()
+  vim.cmd("Palimpsest recover")
+  wait("kept", function()
+    return not t.chat().reading and t.chat().stream == nil
+  end)
   t.script({ text = "all of the second" })
   t.send("second")
   shows("all of the second")
   t.idle()
   vim.cmd("Palimpsest recover")
   wait("told", function()
-    return vim.iter(told):any(function(message)
-      return message:find("No answer has broken off", 1, true)
-    end)
+    return was_told("No answer has broken off")
   end)
 end)
 
 it("offers what broke off by :Palimpsest recover too, and continues it", function()
-  choice = "nothing"
   die_while_answering("third")
   choice = "continue"
   t.script({ text = "and here is the rest" })

@@ -124,6 +124,15 @@ async def test_the_end_of_a_long_answer_is_listed_with_the_length_of_all(bench: 
     assert found.text == "x" * 1_993 + "the end"
 
 
+async def test_what_failed_before_a_word_came_is_listed_and_not_offered_unasked(bench: Opener) -> None:
+    b = await bench([[OVERLOADED], [TextDelta("half"), OVERLOADED]])
+    await failed(b)
+    assert len(await recovery(b).unresolved()) == 1
+    assert await recovery(b).recent() == []
+    turn_id = await failed(b, "and this?")
+    assert [each.turn.id for each in await recovery(b).recent()] == [turn_id]
+
+
 async def test_an_open_tool_batch_is_closed_honestly_and_listed_with_its_results(bench: Opener) -> None:
     b = await bench([])
     await died(b, TEXT, *CALLS)

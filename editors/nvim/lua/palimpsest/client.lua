@@ -63,6 +63,8 @@ function M.lsp_config()
     capabilities = {
       -- Neovim applies these and does not say so; without them the server proposes no edit.
       workspace = { workspaceEdit = { documentChanges = true } },
+      -- Neovim asks such questions in a prompt that takes what is being typed. Without this the server tells instead.
+      window = { showMessage = vim.NIL },
       experimental = { palimpsest = { notifications = true, drafts = true } },
     },
     handlers = require("palimpsest.handlers"),

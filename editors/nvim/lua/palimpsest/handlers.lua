@@ -1,6 +1,9 @@
 --- What the server sends of its own accord.
 local client = require("palimpsest.client")
 local methods = require("palimpsest.protocol").methods
+local tell = require("palimpsest.tell")
+
+local TELL = { [vim.lsp.protocol.MessageType.Error] = tell.error, [vim.lsp.protocol.MessageType.Warning] = tell.warn }
 
 ---@param event palimpsest.Event
 local function telling(event)
@@ -16,6 +19,10 @@ return {
       return stream(params.value)
     end
     return vim.lsp.handlers["$/progress"](err, params, ctx)
+  end,
+  -- Neovim's own stops everything until Enter is pressed when a message is longer than a line.
+  ["window/showMessage"] = function(_, params)
+    (TELL[params.type] or tell.info)(params.message)
   end,
   ["workspace/applyEdit"] = function(err, params, ctx)
     return require("palimpsest.edits").apply(err, params, ctx)

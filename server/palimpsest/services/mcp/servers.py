@@ -33,7 +33,7 @@ FIRST_WAIT_S: Final = 15.0
 """The longest wait of a turn for servers that start for the first time."""
 _UNTRUSTED: Final = "You do not trust this folder, so no program is started in it."
 _SWITCHED_OFF: Final = "It is switched off in {origin}."
-_REFUSED: Final = "You refused it. `approval/revoke` takes that back."
+_REFUSED: Final = "You refused it. `/approvals` lists that, and takes it back."
 _ASKS: Final = "{origin} of this folder asks for it. It is started when you approve it."
 
 

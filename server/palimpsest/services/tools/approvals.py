@@ -71,7 +71,7 @@ class Approvals:
     async def revoke(self, number: int) -> None:
         """Raises NotFound."""
         if not await self.store.run(approvals.revoke, number):
-            raise NotFound(f"There is no approval rule {number}. List them and choose one.")
+            raise NotFound(f"There is no approval {number}. /approvals lists them.")
 
     def _require_trust(self) -> None:
         if not self.trust.is_trusted:

@@ -44,6 +44,11 @@ class BrokenAnswer:
     """The tool calls in which it broke off; empty when it broke off in its text."""
     ended_at: str
 
+    @property
+    def was_only_refused(self) -> bool:
+        """Whether it failed before a word of it came."""
+        return self.how is Break.ERRORED and not self.n_characters and not self.batch
+
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
@@ -56,9 +61,10 @@ class Recovery:
         return [_to_answer(each) for each in await self.engine.store.read(recovering.unresolved)]
 
     async def recent(self) -> list[BrokenAnswer]:
-        """The broken answers of the last days (`OFFERED_FOR`)."""
+        """The broken answers of the last days (`OFFERED_FOR`), without those that failed before a word of them came:
+        there the user was told why, and nothing is left of them."""
         since = (machine.now() - OFFERED_FOR).isoformat()
-        return [each for each in await self.unresolved() if each.ended_at >= since]
+        return [each for each in await self.unresolved() if each.ended_at >= since and not each.was_only_refused]
 
     async def last_turn(self, conversation_id: ConversationId) -> TurnId:
         """The turn whose answer `continue` and `retry` are about. Raises InvalidRequest when there is none."""

@@ -9,7 +9,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from palimpsest.domain.command_names import CommandName
-from palimpsest.services.chat.commands import answers, context, conversation, costs, file_changes, mcp, memory, sharing
+from palimpsest.services.chat.commands import (
+    answers,
+    approvals,
+    context,
+    conversation,
+    costs,
+    file_changes,
+    mcp,
+    memory,
+    sharing,
+)
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, is_built_in, parse, typed_name
@@ -69,6 +79,7 @@ RUN: Final[Mapping[CommandName, Callable[[Scope, str], Awaitable[Reply]]]] = {
     CommandName.UNSHARE: sharing.unshare,
     CommandName.SHARED: sharing.shared,
     CommandName.MCP: mcp.mcp,
+    CommandName.APPROVALS: approvals.approvals,
     CommandName.EXPORT: conversation.export,
     CommandName.HELP: _help,
 }

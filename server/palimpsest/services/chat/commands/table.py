@@ -84,6 +84,11 @@ COMMANDS: Final = (
         "[approve|refuse|restart NAME]",
         "List the MCP servers and what they offer; approve, refuse or restart one.",
     ),
+    SlashCommand(
+        CommandName.APPROVALS,
+        "[revoke N]",
+        "List what you have always allowed or never allow in this folder, or be asked again about one.",
+    ),
     SlashCommand(CommandName.EXPORT, "[PATH]", "Write this conversation to a file."),
     SlashCommand(CommandName.HELP, "", "List the commands."),
 )
