@@ -10,7 +10,7 @@ from tests.services.scripted import Bench, Opener
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
-from palimpsest.services.chat.mentioned import MAX_MENTIONS, Mentioning, mention_of, mentioned
+from palimpsest.services.chat.mentioned import MAX_MENTIONS, Mentioning, mention_of, mentioned, names_in
 from palimpsest.services.chat.mentions import Mentions
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.from_editor import EditorTools, to_editor_tool
@@ -264,3 +264,15 @@ async def test_mentions_of_a_kind_are_completed(bench: Opener) -> None:
 )
 def test_a_mention_is_written_as_it_is_read(place: tuple[str, int | None, int | None], text: str) -> None:
     assert mention_of(*place) == text
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        ("(@https://x/a_(b))", "https://x/a_(b)"),
+        ("@https://x/a_(b)).", "https://x/a_(b)"),
+        ("@https://x" + ")" * 300_000, "https://x"),
+    ],
+)
+def test_a_bracket_that_an_address_opens_belongs_to_it(message: str, name: str) -> None:
+    assert names_in(message) == [name]

@@ -7,6 +7,7 @@ write an `@` for much else. Whatever names its kind is meant, so there a failure
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -88,11 +89,12 @@ def names_in(message: str) -> list[str]:
 
 def _without_end(name: str) -> str:
     """The mention without what ends the sentence around it. A bracket that an address opens, it closes as well."""
-    end = len(name)
-    while end and name[end - 1] in _ENDS:
-        opening = _BRACKETS.get(name[end - 1])
-        if opening and is_web(name) and name.count(opening, 0, end) >= name.count(name[end - 1], 0, end):
-            break
+    end, counts = len(name), Counter(name) if is_web(name) else None
+    while end and (mark := name[end - 1]) in _ENDS:
+        if counts is not None:
+            if mark in _BRACKETS and counts[_BRACKETS[mark]] >= counts[mark]:
+                break
+            counts[mark] -= 1
         end -= 1
     return name[:end]
 
