@@ -171,14 +171,21 @@ class ModelService:
                 if pause.seconds >= _TOLD_PAUSE_S:
                     yield pause
                 await pauses.wait()
+            events, failure = self._attempt(path, payload, model, new_decoder()), None
+            try:
+                # No part of an answer, so what fails behind it is tried again; yielded at once, because from here on
+                # the service charges for the request, also when the call is cancelled before it says anything.
+                while isinstance(first := await anext(events), Counted):
+                    yield first
+            except ProviderError as error:
+                failure = error
+            except BaseException:
+                await events.aclose()
+                raise
             with attempt:
-                events = self._attempt(path, payload, model, new_decoder())
-                counted, first = None, await anext(events)
-                while isinstance(first, Counted):  # no part of an answer: what fails behind it is tried again
-                    counted, first = first, await anext(events)
+                if failure is not None:
+                    raise failure
         async with aclosing(events):
-            if counted is not None:
-                yield counted
             yield first
             async for event in events:
                 yield event

@@ -307,7 +307,15 @@ async def test_a_count_is_no_part_of_an_answer_so_what_fails_behind_it_is_tried_
     answer = await collect(client.stream(context()))
     assert answer.error is None
     assert len(fake.requests) == 2
-    assert len([event for event in answer.events if isinstance(event, Counted)]) == 1
+    assert len([event for event in answer.events if isinstance(event, Counted)]) == 2, "each as soon as it comes"
+
+
+async def test_a_request_is_known_to_be_paid_for_before_its_answer_begins(
+    client: AnthropicClient, fake: FakeProvider
+) -> None:
+    fake.script.append(Fault(then="stall", after=1))
+    async with asyncio.timeout(WAIT_S), aclosing(client.stream(context())) as events:
+        assert isinstance(await anext(events), Counted)
 
 
 async def test_a_stream_without_its_last_event_is_broken_off(client: AnthropicClient, fake: FakeProvider) -> None:

@@ -73,6 +73,17 @@ async def test_an_answer_that_breaks_off_keeps_what_its_service_counted_of_the_r
     assert (spent.n_estimated, spent.usage) == (1, TokenUsage(50, 7, 3, 1)), "the answer is estimated"
 
 
+async def test_a_request_that_was_counted_is_paid_for_although_nothing_was_said(store: Store) -> None:
+    admission = await admit(store)
+    step = await begin_and_say(store, admission)
+    assert admission.lease is not None
+    await store.run(stream_journal.append, admission.lease, T, step, [counted_event(TokenUsage(50, 7, 3))], NOW)
+    end = StepEnd(Ending.CANCELLED, None, None, TurnEnd(TurnState.CANCELLED))
+    await store.run(turns.commit_step, admission.lease, T, step, StepMessages([], COUNTS, {}, 0), end, NOW)
+    (spent,) = await store.read(model_calls.of_conversation, C)
+    assert (spent.n_calls, spent.n_estimated, spent.usage) == (1, 1, TokenUsage(50, 7, 3))
+
+
 async def test_costs_are_added_up_by_purpose_and_model_from_a_day_on_also_by_others(
     store: Store, tmp_path: Path
 ) -> None:

@@ -69,7 +69,7 @@ def record(call: ModelCall, conversation_id: ConversationId | None, now: str) ->
 def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | None, now: str) -> None:
     """Stores the call of a step that ends, before its journal is pruned. Without a usage it is estimated: the request
     as the service counted it or else as it was estimated, and what the model said, a token for each four bytes. A call
-    that brought nothing was refused, and costs nothing."""
+    of which the service neither counted nor said anything was refused, and costs nothing."""
     place = "FROM step JOIN turn ON turn.id = step.turn WHERE step.id = ? AND step.provider <> ?"
     if usage is not None and usage.prompt_tokens + usage.output_tokens:
         execute(
@@ -88,14 +88,14 @@ def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | No
     execute(
         f"""INSERT OR IGNORE INTO model_call ({_COLUMNS})
         SELECT ?, turn.conversation, step.id, ?, step.provider, step.model, COALESCE(?, step.estimated_tokens), ?, ?,
-            (SELECT (SUM(LENGTH(CAST(content AS BLOB))) + ?) / ? FROM stream_journal
+            (SELECT (COALESCE(SUM(LENGTH(CAST(content AS BLOB))), 0) + ?) / ? FROM stream_journal
             WHERE stream_journal.step = step.id AND event_type IN ({_SAID})), 1, NULL
-        {place} AND EXISTS (
+        {place} AND (? OR EXISTS (
             SELECT 1 FROM stream_journal WHERE stream_journal.step = step.id AND event_type IN ({_SAID})
-        )""",
+        ))""",
         *(now, ANSWER, sent.input_tokens if sent.prompt_tokens else None),
         *(sent.cache_read_tokens, sent.cache_write_tokens),
-        *(_BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE),
+        *(_BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE, counted is not None),
     )
 
 
