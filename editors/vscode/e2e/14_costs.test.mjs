@@ -122,7 +122,10 @@ test("most of the budget spent is a notice with its offers; a spent one is a que
     const before = (await model.charged()).length;
     await window.shot("costs-question");
     await question.getByRole("button", { name: "Not now" }).click();
-    await window.panel.getByTestId("failure").getByText("of your budget of").waitFor();
+    const refused = window.panel.getByTestId("failure");
+    await refused.getByText("This month’s budget for models is spent.").waitFor();
+    await refused.getByText("of your budget of").waitFor();
+    await refused.getByRole("button", { name: "Change the budget…" }).waitFor();
     assert.equal((await model.charged()).length, before, "nothing is asked of the service");
     await window.shot("costs-refused");
     await window.send("Then go on.");

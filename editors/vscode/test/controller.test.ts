@@ -1,5 +1,5 @@
 /** What a person does in the panel becomes one request of the protocol, and what was typed or shown is never lost. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { ChatController } from "../src/chat/controller";
 import { readFromHost, type FromHost } from "../src/messages";
@@ -54,6 +54,18 @@ test("an answer is streamed and ends with its messages", async () => {
     expect(view.of("deltas").flatMap((each) => each.deltas.map(({ seq }) => seq))).toEqual([0, 1]);
     expect(view.of("page").at(-1)?.messages.map((each) => each.id)).toEqual([0, 1]);
     expect(view.told.findIndex((each) => each.type === "ended")).toBeGreaterThan(view.told.findLastIndex((each) => each.type === "page"));
+});
+
+test("how full the context is, is told when a conversation begins, while its first answer is waited for", async () => {
+    let finish: (result: unknown) => void = () => undefined;
+    const { answers, server } = chatting([TURN], () => new Promise((resolve) => { finish = resolve; }));
+    const view = await panel(answers);
+    server.current = view.server;
+    const sent = view.controller.handle({ type: "send", text: "hi" });
+    await vi.waitFor(() => expect(view.of("usage").length).toBe(1));
+    expect(view.of("ended").length).toBe(0);
+    finish({ conversationId: "c", turnId: "t0", status: "committed", messageIds: [0, 1], usage: USAGE });
+    await sent;
 });
 
 test("a message that was refused is put back into the composer", async () => {

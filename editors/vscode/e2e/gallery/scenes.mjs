@@ -160,8 +160,9 @@ export const SCENES = [
         design: "summaries",
         title: "older messages are a sheet",
         prepare: async (window) => {
-            await window.panel.getByTestId("window-bar").click();
+            await window.composer.click(); // closes the card about the context
             await window.panel.getByTestId("sees-what").waitFor({ state: "detached" });
+            await window.composer.fill("");
             for (const each of POINTS) {
                 await ask(window, each);
             }

@@ -75,7 +75,7 @@ export function Ring({ usage, costs }: { readonly usage: ContextUsage; readonly 
                     <div class="figure"><b>{short(usage.usedTokens)}</b> <span class="muted">{COMPOSER.of} {short(usage.budgetTokens)} {COMPOSER.tokens} · {percent}%</span></div>
                     <div class="stack" aria-hidden="true"><div class="cells">{shares(usage).map((share) => <span key={share.kind} class={`fill ${classOf(share)}`} style={{ flexGrow: share.percent }} />)}</div></div>
                     <ul class="plain legend">
-                        {largest(usage).map(({ name, kind, tokens }) => <li key={name}><span class={`swatch fill ${kind}`} /><span>{name}</span><span class="num">{short(tokens)}</span><span class="num" /></li>)}
+                        {largest(usage).map(({ name, kind, tokens }) => <li key={name}><span class={`swatch fill ${kind}`} /><span>{name}</span><span class="num">{short(tokens)}</span></li>)}
                     </ul>
                     <p class="muted">{COMPOSER.summarizedAt}</p>
                     {costs !== undefined && <CostSums costs={costs} />}
