@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import shlex
+import sys
 from collections.abc import Iterable
 from typing import Final
 
@@ -39,3 +41,8 @@ def did_you_mean(written: str, commands: Iterable[str]) -> str:
     """The sentence behind `There is no command /WRITTEN.`"""
     near = [f"/{name}" for name in completions(written, commands)]
     return f"Did you mean {' or '.join(near)}?" if near else "/help lists the commands."
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra for the interpreter that runs this, whichever `pip` the user's shell finds."""
+    return f"{shlex.quote(sys.executable)} -m pip install 'palimpsest-ls[{extra}]'"

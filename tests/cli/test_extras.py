@@ -19,5 +19,5 @@ def test_a_command_names_the_extra_that_it_misses(
     assert main([name, *words]) == 2
     out, err = capfd.readouterr()
     assert out == ""
-    assert f"pip install 'palimpsest-ls[{name}]'" in err
+    assert f"{sys.executable} -m pip install 'palimpsest-ls[{name}]'" in err
     assert err.count("\n") == 1

@@ -124,7 +124,8 @@ class Server:
 
     def conversation(self, number: int) -> Json:
         return {
-            "conversationId": f"conversation-{number}", "title": f"Title {number}", "model": "scripted-1",
+            "conversationId": f"conversation-{number}", "title": f"Title {number}",
+            "model": "offline" if self.options.offline else "scripted-1",
             "messageCount": number * 2, "createdAt": "2026-11-20T09:00:00Z", "updatedAt": "2026-11-20T09:30:00Z",
             "isArchived": False, "draft": "",
             "folder": "file:///somewhere",
@@ -336,6 +337,10 @@ class Server:
             self.delta(token, type="toolStart", callId=call, name="read_file")
         self.delta(token, type="toolResult", callId="b", name="read_file", text="1\n2\n3\n")
         self.delta(token, type="toolResult", callId="a", name="read_file", text="1\n")
+        self.delta(token, type="toolCall", callId="c", name="propose_edit")
+        self.delta(token, type="toolArguments", callId="c", text='{"path": "c.py"}')
+        self.delta(token, type="toolStart", callId="c", name="propose_edit")
+        self.delta(token, type="toolResult", callId="c", name="propose_edit", text="Nobody can.\nx", isError=True)
         self.delta(token, type="text", text="Found it.")
         self.end_turn(request, conversation, stop="output_limit")
 
@@ -408,7 +413,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=0)
     parser.add_argument("--running", action="store_true")
     parser.add_argument("--version", type=int, default=1)
-    for name in ("--crash", "--left", "--tells", "--slow"):
+    for name in ("--crash", "--left", "--tells", "--slow", "--offline"):
         parser.add_argument(name, action="store_true")
     Server(parser.parse_args()).run()
 

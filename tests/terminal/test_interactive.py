@@ -181,6 +181,13 @@ def test_commands_models_and_files_are_completed(chats: Chats) -> None:
     assert [each["text"] for each in chats.received("palimpsest/chat")] == ["What does 👩 @src/shop/prices.py do?"]
 
 
+def test_a_conversation_that_only_searches_is_said_to_go_on_with_the_model_that_there_is(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1", "--offline") as terminal:
+        terminal.expect("this conversation only searches (`/model scripted-1` goes on with a model)")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_conversations_to_resume_are_listed_completed_and_continued(chats: Chats) -> None:
     with chats.terminal("--conversations", "2") as terminal:
         terminal.expect_prompt()
@@ -243,11 +250,12 @@ def test_thinking_and_each_tool_call_stand_in_the_order_they_came(chats: Chats) 
         shown = [line for line in terminal.transcript if line]
         assert terminal.leave() == 0
     at = shown.index("> tools")
-    assert shown[at + 1 : at + 7] == [
+    assert shown[at + 1 : at + 8] == [
         "thinking: I must look.",
         "Looking.",
         "→ Read b.py · 3 lines",
         "→ Read a.py · 1 line",
+        "→ Changing c.py: not done. Nobody can.",
         "Found it.",
         "The model stopped at its output limit, so the answer is incomplete. /continue goes on.",
     ]

@@ -95,7 +95,8 @@ def test_commands_work_and_write_no_escape_codes(chats: Chats) -> None:
         "1*\tTitle 1\t2\t",
         "Ran /usage",
         "| 7 | a *cut* \\x1b[31mred |",
-        "/summarize [A-B]\t",
+        "Ran /help",
+        "/resume [N]\t",
     ):
         assert expected in done.stdout
 

@@ -1306,7 +1306,7 @@ export interface ContextUsage {
     percentage: number;
     /** The percentage as a color. */
     severity: Severity;
-    /** The usage for a status line: `2.1k / 200k (1%)`, with ` [2S]` when the context has two summaries. */
+    /** The usage for a status line: `2.1k / 200k (1%)`, with `, 2 summaries` when the context has two. */
     compact: string;
     /** The conversation's model. */
     model: string;

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from palimpsest.app.places import Places
 from palimpsest.app.settings_files import TOKEN_VARIABLE
 from palimpsest.domain.settings.settings import HubSettings
+from palimpsest.wording import how_to_install
 
 if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest_hub.client import Hub
@@ -19,7 +20,7 @@ LOCAL: Final = "local"
 """The setting `hub.url` for the hub of `palimpsest hub local`."""
 MISSING: Final = (
     "Nothing is shared, because the setting `hub.url` needs a part that is not installed: "
-    "`pip install 'palimpsest-ls[hub]'`, then restart the editor."
+    f"`{how_to_install('hub')}`. It counts from the next start."
 )
 
 

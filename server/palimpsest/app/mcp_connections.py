@@ -13,9 +13,10 @@ from typing import Final
 
 from palimpsest.domain.mcp.config import ServerConfig
 from palimpsest.services.mcp.connection import Connection, McpFailure
+from palimpsest.wording import how_to_install
 
 MISSING: Final = (
-    "MCP servers need a part that is not installed: `pip install 'palimpsest-ls[mcp]'`, then restart the editor."
+    f"MCP servers need a part that is not installed: `{how_to_install('mcp')}`. It counts from the next start."
 )
 
 

@@ -6,6 +6,7 @@ import importlib.util
 from typing import Final
 
 from palimpsest.printing import complain
+from palimpsest.wording import how_to_install
 
 _PACKAGES: Final = {"hub": "psycopg"}
 """The package of an extra that has another name."""
@@ -15,5 +16,5 @@ def has_extra(name: str) -> bool:
     """Whether an extra is installed; if not, tell the user how to install it."""
     if importlib.util.find_spec(_PACKAGES.get(name, name)) is not None:
         return True
-    complain(f"`palimpsest {name}` needs the extra `{name}`. Install it: pip install 'palimpsest-ls[{name}]'")
+    complain(f"`palimpsest {name}` needs the extra `{name}`. Install it: {how_to_install(name)}")
     return False

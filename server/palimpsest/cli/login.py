@@ -40,7 +40,7 @@ def log_in(arguments: argparse.Namespace) -> int:
     provider = entry.name
     key = _ask(provider)
     if not key:
-        raise InvalidRequest(f"No key was entered. The stored key for {provider} is unchanged.")
+        raise InvalidRequest(f"No key was entered, so nothing is changed for {provider}.")
     answer = asyncio.run(ask_service(build_client(entry, key)))
     if answer.verdict is Verdict.REFUSED:
         raise ProviderError(ErrorKind.AUTH, answer.sentence, ErrorDetail(provider=provider))

@@ -65,7 +65,7 @@ COMMANDS: Final = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the process's exit code. An expected failure is one sentence on stderr."""
-    words = sys.argv[1:] if argv is None else argv
+    words = (sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         arguments = parser_for(words).parse_args(words)
         code: int = arguments.run(arguments)

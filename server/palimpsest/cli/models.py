@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,12 +16,12 @@ from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import stored_keys
 from palimpsest.data import load_model_table
 from palimpsest.domain.messages import ConversationId
-from palimpsest.domain.models.limits import ModelLimits
+from palimpsest.domain.models.limits import LimitsSource, ModelLimits
 from palimpsest.domain.models.provider import Provider
 from palimpsest.domain.offline.places import Found
 from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.printing import say, say_json
-from palimpsest.services.models.catalog import ModelChoice, Models
+from palimpsest.services.models.catalog import ModelChoice, Models, by_hint
 from palimpsest.services.models.keys import Keys
 from palimpsest.services.models.live_limits import FILE_NAME, LiveLimits
 from palimpsest_clients.offline import OfflineProvider
@@ -29,7 +30,15 @@ log = logging.getLogger(__name__)
 
 _WAIT_S: Final = 5.0
 """The longest wait for the services' lists of models, which are requested once a day."""
-_HEADINGS: Final = ("model", "provider", "window", "budget", "output", "limits from", "")
+_HEADINGS: Final = ("model", "provider", "window", "budget", "output", "limits", "")
+_LIMITS: Final = {
+    LimitsSource.OVERRIDE: "your settings",
+    LimitsSource.PROVIDER: "your settings",
+    LimitsSource.LIVE: "told by the service",
+    LimitsSource.PREFIX: "built in",
+    LimitsSource.LEARNED: "learned",
+    LimitsSource.DEFAULT_FALLBACK: "assumed",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +56,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json([_to_object(choice) for choice in choices], indent=2)
     else:
-        say(*_table([_HEADINGS, *map(_to_row, choices)]))
+        say(*_table([_HEADINGS, *(_to_row(each) for each in choices if each.is_available)]))
+        for hint, group in by_hint(choices):
+            names = textwrap.fill(
+                ", ".join(each.model.name for each in group),
+                96,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,
+            )
+            say("", f"To use these, {hint}:", names)
     return 0
 
 
@@ -107,11 +125,8 @@ def _to_object(choice: ModelChoice) -> dict[str, Any]:
 def _to_row(choice: ModelChoice) -> tuple[str, ...]:
     model = choice.model
     numbers = (model.limits.window, choice.budget.budget, model.limits.max_output)
-    if choice.hint is not None:
-        note = f"unavailable: {choice.hint}"
-    else:
-        note = "used by new conversations" if choice.is_default else "available"
-    return (model.name, model.provider, *(f"{number:,}" for number in numbers), model.source.value, note)
+    note = "used by new conversations" if choice.is_default else ""
+    return (model.name, model.provider, *(f"{number:,}" for number in numbers), _LIMITS[model.source], note)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

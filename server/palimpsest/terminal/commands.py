@@ -107,8 +107,11 @@ class Commands:
                 self._view.note(sentence)
 
     async def help(self, argument: str) -> None:
-        self._view.table(("Command", "What it does"), list((await self.known()).values()))
-        self._view.note(texts.NEEDS_BLANK)
+        """The server's page, which knows the user's own commands too, and what only the terminal has."""
+        await self._run_on_server("/help")
+        on_server = {each.insert_text.strip()[1:] for each in await self._session.commands()}
+        own = [(command.usage, command.help) for command in OWN if command.name not in on_server]
+        self._view.table(texts.OWN_COLUMNS, own)
 
     async def new(self, title: str) -> None:
         if title:

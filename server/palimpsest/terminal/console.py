@@ -206,7 +206,12 @@ class ConsoleView:
             case DeltaType.TOOL_RESULT:
                 self.settle()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))
-                self._show_call(call, counted(len(text.splitlines()), "line"))
+                if delta.is_error:
+                    reason = next(iter(text.splitlines()), "")
+                    doing = f"{texts.used(call.name)[0]} {call.target}".rstrip()
+                    self.screen.print(Text(f"→ {one_line(texts.not_done(doing, reason))}", "note"))
+                else:
+                    self._show_call(call, counted(len(text.splitlines()), "line"))
                 self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.DONE:
                 self.settle()

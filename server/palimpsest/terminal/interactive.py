@@ -74,6 +74,7 @@ class Conversation:
         """
         screen = self._screen
         screen.state, screen.hint, screen.is_busy = self._state, lambda: self._hint, lambda: self._is_busy
+        screen.placeholder = self._placeholder
         screen.on_line, screen.on_break, screen.on_end = self._enter, self._break, self._end
         self._view.wait_for(texts.STARTING)
         async with screen.shown():
@@ -138,9 +139,13 @@ class Conversation:
 
     async def _introduce(self, conversation: ConversationInfo | None) -> None:
         """The first screen."""
-        model = conversation.model if conversation is not None else await self._session.default_model()
+        default = await self._session.default_model()
+        model = conversation.model if conversation is not None else default
         self._view.model = model if model != _OFFLINE else ""
-        about = texts.NO_MODEL if model in ("", _OFFLINE) else model
+        if model not in ("", _OFFLINE):
+            about = model
+        else:
+            about = texts.NO_MODEL if default in ("", _OFFLINE) else texts.only_searches(default)
         trust = texts.TRUSTED if self._is_trusted(self._folder) else texts.NOT_TRUSTED
         facts = Table.grid(padding=(0, 2, 0, 0))
         facts.add_row(Text(f"  {texts.FOLDER}", "note"), Text(one_line(_shortened(self._folder)), "key"))
@@ -171,6 +176,11 @@ class Conversation:
         self._show_usage(result.usage)
         if (sentence := ending(result)) is not None:
             self._view.note(sentence)
+
+    def _placeholder(self) -> str:
+        if self._approvals.is_asking:
+            return texts.ANSWER_PLACEHOLDER
+        return texts.QUEUE_PLACEHOLDER if self._is_busy else texts.PLACEHOLDER
 
     def _state(self, width: int) -> list[RenderableType]:
         lines: list[RenderableType] = []

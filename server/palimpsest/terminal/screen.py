@@ -38,7 +38,6 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 from rich.console import RenderableType
 
-from palimpsest.terminal import texts
 from palimpsest.terminal.rendering import Painter
 
 _MENU_ROWS: Final = 12
@@ -81,6 +80,8 @@ class Screen:
         """The painted block that grows, for so many columns and about so many rows; empty when there is none."""
         self.state: Callable[[int], list[RenderableType]] = lambda width: []
         """The lines between that block and the input."""
+        self.placeholder: Callable[[], str] = lambda: ""
+        """What stands in the input while it is empty."""
         self.hint: Callable[[], str] = lambda: ""
         """The line below the input."""
         self.is_busy: Callable[[], bool] = lambda: False
@@ -213,8 +214,7 @@ class Screen:
         return [("class:hint", "" if self.buffer.complete_state is not None else "  " + self.hint())]
 
     def _placeholder(self) -> StyleAndTextTuples:
-        text = texts.QUEUE_PLACEHOLDER if self.is_busy() else texts.PLACEHOLDER
-        return [("class:placeholder", text[: max(self.width - 2, 0)])]
+        return [("class:placeholder", self.placeholder()[: max(self.width - 2, 0)])]
 
     def _rows(self) -> int:
         return self._app.output.get_size().rows

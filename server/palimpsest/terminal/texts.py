@@ -18,9 +18,16 @@ STARTING: Final = "Starting"
 FOLDER: Final = "Folder"
 MODEL: Final = "Model"
 TRUST: Final = "Trust"
-TRUSTED: Final = "yes: a model may ask you to let it change files or run programs"
+TRUSTED: Final = "yes: a model may ask you to let it use other tools; it changes files only in an editor"
 NOT_TRUSTED: Final = "no: a model can only read here (`palimpsest trust` lets it ask for more)"
 NO_MODEL: Final = "none yet, so this is a search (`palimpsest login anthropic` sets one up)"
+
+
+def only_searches(model: str) -> str:
+    """`model`: the one that new conversations begin with."""
+    return f"none: this conversation only searches (`/model {model}` goes on with a model)"
+
+
 TRY: Final = "Try"
 TO_TRY: Final = (
     ("What is this project?", "ask about the folder"),
@@ -74,6 +81,7 @@ ANSWER_FIRST: Final = "Waiting for your answer"
 NEXT: Final = "next"
 PLACEHOLDER: Final = "Ask, or type / for commands"
 QUEUE_PLACEHOLDER: Final = "Type on: it is sent next"
+ANSWER_PLACEHOLDER: Final = "Any other line is sent next"
 KEYS: Final = "Enter sends · Alt-Enter new line · @ file · / command"
 LEAVE_AGAIN: Final = "Press Ctrl-C again or Ctrl-D to leave."
 LEAVE_RUNNING: Final = "An answer is being written. Ctrl-C stops it. Press Ctrl-D again to leave."
@@ -129,6 +137,10 @@ def stopped_for(reason: str | None) -> str:
 def used(tool: str) -> tuple[str, str]:
     """What a tool does, while it runs and afterwards."""
     return TOOLS.get(tool) or (f"Using {tool}", f"Used {tool}")
+
+
+def not_done(doing: str, reason: str) -> str:
+    return f"{doing}: not done. {reason}"
 
 
 # Approvals
@@ -193,7 +205,7 @@ def moved_apart(title: str, fork_title: str) -> str:
 
 # Commands of the terminal's own, summaries, and what goes wrong
 
-NEEDS_BLANK: Final = "To send a message that begins with a slash, type a blank before the slash."
+OWN_COLUMNS: Final = ("In the terminal", "What it does")
 NONE_TO_ADOPT: Final = "There are no conversations of a moved folder to bring here."
 HOW_TO_ADOPT: Final = "/adopt yes copies them. /adopt no stops this offer."
 NOT_OFFERED_AGAIN: Final = "They are not offered here again. `palimpsest adopt` can still bring them."

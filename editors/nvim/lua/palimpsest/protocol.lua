@@ -774,7 +774,7 @@
 ---@field wallTokens integer Tokens that later requests of a turn may take.
 ---@field percentage number Used tokens in percent of the budget; over 100 when the context is over its budget.
 ---@field severity palimpsest.Severity The percentage as a color.
----@field compact string The usage for a status line: `2.1k / 200k (1%)`, with ` [2S]` when the context has two summaries.
+---@field compact string The usage for a status line: `2.1k / 200k (1%)`, with `, 2 summaries` when the context has two.
 ---@field model string The conversation's model.
 ---@field provider string The provider of that model.
 ---@field windowTokens integer The model's context window.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from palimpsest.wording import counted
+
 
 class Severity(IntEnum):
     """0 under 70 %, 1 from 70 to 90 %, 2 over 90 % of the budget."""
@@ -35,9 +37,10 @@ class ContextUsage:
         return Severity.YELLOW if self.percentage <= 90 else Severity.RED
 
     def format_compact(self) -> str:
-        """`2.1k / 200k (1%)`, or `50k / 200k (25%) [2S]` with two summaries in the context."""
+        """`2.1k / 200k (1%)`, or `50k / 200k (25%), 2 summaries`."""
         text = f"{_short(self.used_tokens)} / {_short(self.budget_tokens)} ({round(self.percentage)}%)"
-        return f"{text} [{self.summarized_segments}S]" if self.summarized_segments else text
+        n = self.summarized_segments
+        return f"{text}, {counted(n, 'summary')}" if n else text
 
 
 def _short(tokens: int) -> str:

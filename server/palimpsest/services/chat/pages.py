@@ -29,12 +29,13 @@ from palimpsest.services.chat.attachments import MAX_BYTES, Snapshot, text_snaps
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.toolbox import TurnScope
+from palimpsest.wording import how_to_install
 from palimpsest.workers.page_text import NOT_INSTALLED
 
 MAX_PAGES: Final = 5
 """The most pages of one message. With more, nothing is fetched."""
 MISSING: Final = (
-    "To read web pages, a part is needed that is not installed: `pip install 'palimpsest-ls[web]'`. Texts, Markdown "
+    f"To read web pages, a part is needed that is not installed: `{how_to_install('web')}`. Texts, Markdown "
     "and JSON are read without it."
 )
 _WORKER: Final = Path(workers.__file__).with_name("page_text.py")

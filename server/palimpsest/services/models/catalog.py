@@ -8,7 +8,7 @@ the provider named becomes the window; reserve and margin follow from it, as fro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -54,6 +54,15 @@ class ModelChoice:
     is_default: bool
     hint: str | None
     """How to make it available; None when it is."""
+
+
+def by_hint(choices: Iterable[ModelChoice]) -> list[tuple[str, list[ModelChoice]]]:
+    """The models that are unavailable, under what makes them available, in their order."""
+    groups: dict[str, list[ModelChoice]] = {}
+    for each in choices:
+        if not each.is_available:
+            groups.setdefault(each.hint or "configure their service", []).append(each)
+    return list(groups.items())
 
 
 @dataclass(frozen=True, slots=True)

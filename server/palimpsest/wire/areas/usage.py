@@ -90,7 +90,7 @@ class ContextUsage(Wire):
     severity: Severity
     """The percentage as a color."""
     compact: str
-    """The usage for a status line: `2.1k / 200k (1%)`, with ` [2S]` when the context has two summaries."""
+    """The usage for a status line: `2.1k / 200k (1%)`, with `, 2 summaries` when the context has two."""
     model: str
     """The conversation's model."""
     provider: str

@@ -16,6 +16,7 @@ from palimpsest.services.chat.commands.scope import Reply, Scope, message_range,
 from palimpsest.services.context import reports
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page, summary_tokens
 from palimpsest.services.conversation.history import Compaction
+from palimpsest.services.models.catalog import by_hint
 from palimpsest.wording import counted
 
 _SOURCES: Final = {
@@ -73,9 +74,9 @@ async def usage(scope: Scope, _: str) -> Reply:
     report = await reports.usage_status(scope.contexts, scope.conversation_id)
     model, used = report.model, report.usage
     lines = [
-        f"{plain(used.format_compact())}, {used.severity.name.lower()}",
-        f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, "
-        f"{report.budget.reserve:,} of them kept for the answer",
+        plain(used.format_compact()),
+        f"{plain(model.name)} ({plain(model.provider)}): window {model.limits.window:,} tokens, of which "
+        f"{report.budget.reserve:,} are kept for the answer and {report.budget.margin:,} as a margin for the count",
         f"{counted(report.n_messages, 'message')}, {counted(used.summarized_segments, 'summary')} in the context",
         f"The limits come from {_SOURCES[model.source]}. The count of tokens is {report.certainty.value}.",
     ]
@@ -190,13 +191,17 @@ def _span(start: MessageId, end: MessageId) -> str:
 
 
 def _models(scope: Scope) -> str:
+    choices = scope.contexts.models.choices()
     rows = [
         (
             f"{choice.model.name} (default)" if choice.is_default else choice.model.name,
             choice.model.provider,
             f"{choice.model.limits.window:,}",
-            "yes" if choice.is_available else f"no: {choice.hint or 'not configured'}",
         )
-        for choice in scope.contexts.models.choices()
+        for choice in choices
+        if choice.is_available
     ]
-    return table(("Model", "Provider", "Window", "Available"), rows)
+    parts = [table(("Model", "Provider", "Window"), rows)]
+    for hint, group in by_hint(choices):
+        parts.append(f"To use these, {hint}:\n{', '.join(plain(each.model.name) for each in group)}")
+    return "\n\n".join(parts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.services.chat.commands.markdown import code, plain, table
+from palimpsest.services.chat.commands.markdown import plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
-from palimpsest.services.mcp.prompts import offered_prompts
+from palimpsest.services.chat.commands.worded import prompts_listed
 from palimpsest.services.mcp.server import ServerState, ServerStatus
 from palimpsest.wording import counted
 
@@ -60,9 +60,8 @@ def _listed(found: list[ServerStatus], problems: tuple[str, ...], scope: Scope) 
             parts.append(
                 f"\nTo allow exactly this: `/mcp approve {name} {shown}`. To refuse it: `/mcp refuse {name} {shown}`."
             )
-    prompts = offered_prompts(scope.session.folder.mcp)
-    if prompts:
-        parts.append("\nPrompts: " + ", ".join(code(each.usage) for each in prompts))
+    if prompts := prompts_listed(scope.session.folder):
+        parts.append(f"\n{prompts}")
     return "\n".join(parts)
 
 

@@ -23,7 +23,7 @@ from palimpsest.services.chat.commands import (
 from palimpsest.services.chat.commands.markdown import table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import COMMANDS, is_built_in, parse, typed_name
-from palimpsest.services.chat.commands.worded import as_draft, own_listed, worded_message
+from palimpsest.services.chat.commands.worded import as_draft, own_listed, prompts_listed, worded_message
 from palimpsest.services.chat.own_commands import commands_of
 
 
@@ -41,6 +41,7 @@ async def _help(scope: Scope, __: str) -> Reply:
     parts = [
         table(("Command", "What it does"), rows),
         await own_listed(scope.session.folder),
+        prompts_listed(scope.session.folder),
         "To send a message that begins with a slash, type a blank before the slash.",
     ]
     return Reply("\n\n".join(part for part in parts if part))

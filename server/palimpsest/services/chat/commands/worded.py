@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from palimpsest.services.chat.commands.markdown import plain, table
+from palimpsest.services.chat.commands.markdown import code, plain, table
 from palimpsest.services.chat.commands.scope import Reply, Scope
 from palimpsest.services.chat.commands.table import is_built_in, typed_name
 from palimpsest.services.chat.own_commands import commands_of, message_of
 from palimpsest.services.folder.session import OpenFolder
-from palimpsest.services.mcp.prompts import written_out
+from palimpsest.services.mcp.prompts import offered_prompts, written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,9 @@ async def own_listed(folder: OpenFolder) -> str:
     if known.untrusted:
         parts.append("This folder brings commands of its own. You do not trust the folder, so they are not used.")
     return "\n\n".join(parts)
+
+
+def prompts_listed(folder: OpenFolder) -> str:
+    """The prompts of the MCP servers that run; empty when there are none."""
+    offered = offered_prompts(folder.mcp)
+    return "Prompts of MCP servers: " + ", ".join(code(each.usage) for each in offered) if offered else ""
