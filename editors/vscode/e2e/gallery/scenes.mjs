@@ -135,7 +135,9 @@ export const SCENES = [
         design: "composer",
         title: "the composer with a completion",
         prepare: async (window) => {
-            await window.page.keyboard.press("Escape");
+            if (await window.panel.getByTestId("menu").count() > 0) { // Esc would stop the answer otherwise
+                await window.page.keyboard.press("Escape");
+            }
             await window.panel.getByTestId("approval").getByRole("button", { name: /^(Not now|Reject|Don’t run)/ }).click();
             await window.panel.getByTestId("live").waitFor({ state: "detached", timeout: 60_000 });
             await window.composer.fill("");
