@@ -15,7 +15,7 @@ from palimpsest.services.chat.mentions import Mentions
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.from_editor import EditorTools, to_editor_tool
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
-from palimpsest.services.workspace.files import WorkspaceFiles
+from palimpsest.services.workspace.files import Place, WorkspaceFiles
 from palimpsest.services.workspace.texts import WorkspaceTexts
 
 
@@ -111,6 +111,26 @@ async def test_a_folder_takes_a_small_part_of_a_small_window(bench: Opener) -> N
     assert sum(len(part.text) for part in found.parts[1:]) <= 3 * 16_384 // 16
     assert len(found.parts) > 2
     assert "too large for this message" in found.parts[0].text
+
+
+async def test_the_files_of_a_folder_are_read_without_listing_it_for_each(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await of_folder(bench)
+    for n in range(50):
+        (b.session.folder.root / f"src/f{n:02}.txt").write_text("x")
+    located, locate = list[str](), WorkspaceFiles.locate
+
+    def noted(files: WorkspaceFiles, path: str) -> Place:
+        located.append(path)
+        return locate(files, path)
+
+    monkeypatch.setattr(WorkspaceFiles, "locate", noted)
+    (found,) = await taken(b, "@src/", {"src/f00.txt": "unsaved\n", "src/f01.txt": "x" * 20_000})
+    assert len(located) < 5
+    assert [part.text for part in found.parts if part.label == "src/f00.txt"] == ["unsaved\n"]
+    assert all(part.label != "src/f01.txt" for part in found.parts), "what an editor holds has a bound too"
+    assert len(found.parts) == 51
 
 
 # Symbols and problems

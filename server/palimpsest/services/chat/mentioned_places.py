@@ -17,6 +17,7 @@ from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.editors import EditorGone
 from palimpsest.services.tools.from_editor import PREFIX
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
+from palimpsest.services.workspace.encoding import split_lines
 from palimpsest.services.workspace.files import PlaceKind
 from palimpsest.services.workspace.git_changes import changes, recent_commits
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -74,10 +75,12 @@ def _folder(texts: WorkspaceTexts, path: str, most_tokens: int) -> Snapshot | No
         if each.status.st_size > min(SMALL_BYTES, room):
             large += 1
             continue
-        try:
-            text = "".join(f"{line}\n" for line in texts.read(each.path).lines)
-        except (InvalidRequest, NotFound):
+        if (read := texts.text_of(each)) is None:
             n_unread += 1
+            continue
+        text = "".join(f"{line}\n" for line in split_lines(read))
+        if len(text.encode()) > min(SMALL_BYTES, room):  # the editor holds more than the disk
+            large += 1
             continue
         room -= len(text.encode())
         parts.append(AttachmentPart(each.path, text))

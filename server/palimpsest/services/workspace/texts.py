@@ -9,7 +9,7 @@ from typing import Final
 from palimpsest.domain.deny_list import holds_private_key
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.services.workspace.encoding import decode, split_lines
-from palimpsest.services.workspace.files import Place, PlaceKind, WorkspaceFiles
+from palimpsest.services.workspace.files import Found, Place, PlaceKind, WorkspaceFiles
 from palimpsest.services.workspace.globs import Glob
 from palimpsest.services.workspace.pictures import format_of
 
@@ -88,7 +88,7 @@ class WorkspaceTexts:
         for found in self.files.walk(start.parts):
             if found.is_folder or (glob is not None and not glob.matches(found.parts)):
                 continue
-            text = self._text_on_disk(found.parts, self._unsaved.get(found.path))
+            text = self.text_of(found)
             if text is None:
                 self.n_skipped += 1
             else:
@@ -112,9 +112,12 @@ class WorkspaceTexts:
             ):
                 yield place
 
-    def _text_on_disk(self, parts: tuple[str, ...], held: str | None) -> str | None:
+    def text_of(self, found: Found) -> str | None:
+        """The text of a file of a walk; None when it is binary, too large, or may not be read. Unlike `read` it does
+        not list the folders on the way to the file."""
+        held = self._unsaved.get(found.path)
         try:
-            data = self.files.read_below(parts, MAX_SEARCHED_BYTES)
+            data = self.files.read_below(found.parts, MAX_SEARCHED_BYTES)
         except OSError:
             return None
         if _begins_a_key(data) or (held is not None and _begins_a_key(held)):
