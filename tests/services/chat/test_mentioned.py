@@ -54,12 +54,23 @@ def labels(found: list[Snapshot]) -> list[str]:
         ("@a:7 is a file of that name", ["a:7"]),
         ("@src/app.py @src/app.py", ["src/app.py"]),
         ("me@src/app.py", []),
-        ("@decorator @.env @../else.txt @src/app.py:9 @src/app.py:3-2", []),
+        ("@decorator @.env @../else.txt @.env:1 @gone.py:3", []),
     ],
 )
 async def test_files_and_lines(bench: Opener, message: str, expected: list[str]) -> None:
     b = await of_folder(bench)
     assert labels(await taken(b, message)) == expected
+
+
+@pytest.mark.parametrize(
+    ("mention", "problem"),
+    [("@src/app.py:9", "has only 4 lines, so line 9 cannot be attached"), ("@src/app.py:3-2", "are not a range")],
+)
+async def test_lines_that_a_file_has_not_are_a_problem_of_the_message(
+    bench: Opener, mention: str, problem: str
+) -> None:
+    (found,) = await taken(await of_folder(bench), mention)
+    assert problem in (found.problem or "")
 
 
 async def test_lines_are_those_that_the_editor_holds(bench: Opener) -> None:

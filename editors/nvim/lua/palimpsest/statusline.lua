@@ -55,8 +55,10 @@ function M.input_bar(chat)
   local words = texts.bar
   local status, group = text.one_line(chat:status(words)), "PalimpsestEnding"
   if status == "" then
-    local fits = vim.fn.strdisplaywidth(words.message) <= width
-    status, group = fits and words.message or words.message_narrow, "PalimpsestAbout"
+    local send = config.current.keys.send
+    local first = send and words.send_key:format(send[2]) or ""
+    local fits = vim.fn.strdisplaywidth(first .. words.message) <= width
+    status, group = first .. (fits and words.message or words.message_narrow), "PalimpsestAbout"
   elseif chat:is_answering() and status ~= words.asks then
     local stop = config.current.keys.stop
     status, group = status .. (stop and words.stop_key:format(stop) or ""), "PalimpsestAbout"

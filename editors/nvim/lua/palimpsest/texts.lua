@@ -44,8 +44,9 @@ M.empty = {
 
 M.bar = {
   --- Above the input, while nothing else is to be said there.
-  message = "Message · @ adds context · / runs a command",
-  message_narrow = "Message · @ file · / command",
+  message = "@ adds context · / runs a command",
+  message_narrow = "@ file · / command",
+  send_key = "%s sends · ",
   gone = "The server ended; it is started again",
   answering = "Answering…",
   sending = "Sending…",

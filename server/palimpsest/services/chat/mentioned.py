@@ -1,7 +1,8 @@
 """What a message mentions behind `@`: each becomes an attachment of the message, in every editor.
 
-A file, some of its lines (`@src/app.py:10-20`) or a folder that cannot be attached stays plain text, because people
-write an `@` for much else. Whatever names its kind is meant, so there a failure is a problem of the message.
+A file or a folder that cannot be attached stays plain text, because people write an `@` for much else. Whatever names
+its kind is meant, and so are lines of a file that can be attached (`@src/app.py:10-20`): there a failure is a problem
+of the message.
 """
 
 from __future__ import annotations
@@ -129,17 +130,14 @@ async def _take_kind(of: Mentioning, name: str) -> Snapshot | None:
 async def _take_file(of: Mentioning, name: str) -> Snapshot | None:
     if name.endswith("/"):
         return await folder_snapshot(of.texts, name, of.window // FOLDER_PART)
-    for wanted in _files(name):
-        (taken,) = await take_snapshots(of.texts, [wanted])
-        if taken.problem is None:
-            return taken
-    return None
-
-
-def _files(name: str) -> list[FileAttachment]:
-    """The file that a mention may name, as written and with lines."""
-    wanted = [FileAttachment(name)]
-    if (lines := _LINES.fullmatch(name)) is not None:
-        first = int(lines[2])
-        wanted.append(FileAttachment(lines[1], first, int(lines[3] or first)))
-    return wanted
+    (whole,) = await take_snapshots(of.texts, [FileAttachment(name)])
+    if whole.problem is None:
+        return whole
+    if (lines := _LINES.fullmatch(name)) is None:
+        return None
+    first = int(lines[2])
+    (part,) = await take_snapshots(of.texts, [FileAttachment(lines[1], first, int(lines[3] or first))])
+    if part.problem is None:
+        return part
+    (file,) = await take_snapshots(of.texts, [FileAttachment(lines[1])])
+    return part if file.problem is None else None  # lines of a file that can be attached are meant

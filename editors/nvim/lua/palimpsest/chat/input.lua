@@ -71,7 +71,7 @@ function Input:_map_keys()
       self.chat:send()
     end
     map("n", keys.send[1], send, texts.keys.send)
-    map("i", keys.send[2], send, texts.keys.send)
+    map({ "n", "i" }, keys.send[2], send, texts.keys.send)
   end
   if keys.stop then
     map("n", keys.stop, function()
