@@ -14,7 +14,7 @@ from typing import Final
 
 KEEP_SHARE: Final = 0.12
 """What a compaction by threshold keeps verbatim at the end."""
-_MERGED_SHARE, _MERGED_TOKENS, _MERGED_TOKENS_SHARE = 0.33, 2_800, 0.17
+_MERGED_SHARE, _MERGED_TOKENS, _MERGED_TOKENS_SHARE = 0.27, 2_800, 0.17
 """How large merged blocks are together: a share, and beside it these tokens, at most the other share. What blocks must
 hold of a conversation does not grow with the window, so a small window needs the larger share."""
 _GROWTH_SHARE: Final = 0.17
