@@ -46,12 +46,14 @@ after(async () => {
 afterEach((context) => window.shotOfFailure(context));
 
 async function act(title, select = false) {
-    await window.page.locator(".monaco-editor .view-line").first().click();
-    await window.goTo("4:28");
-    if (select) {
-        await window.page.keyboard.press("Shift+ArrowDown");
-    }
-    await (await window.codeActions(title)).last().click(); // VS Code's own Explain comes before ours
+    const go = async () => {
+        await window.page.locator(".monaco-editor .view-line").first().click();
+        await window.goTo("4:28");
+        if (select) {
+            await window.page.keyboard.press("Shift+ArrowDown");
+        }
+    };
+    await (await window.codeActions(title, go)).last().click(); // VS Code's own Explain comes before ours
 }
 
 const drafts = (wanted) => until(`the draft is ${wanted}`, async () => (await window.composer.inputValue()).endsWith(wanted));

@@ -58,12 +58,14 @@ export class Window {
         await this.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
     }
 
-    /** The rows with that title in the menu of code actions, which it opens at the cursor. */
-    async codeActions(title) {
+    /** The rows with that title in the menu of code actions. `go` brings the cursor, or a selection, where it is opened:
+     * Escape, which closes an older menu, also ends a selection. */
+    async codeActions(title, go = async () => {}) {
         const rows = this.page.locator(".action-widget .monaco-list-row", { hasText: title });
         await until(`${title} is offered`, async () => {
             // A server that has just started, or reads what has just changed, offers nothing yet.
             await this.page.keyboard.press("Escape");
+            await go();
             await this.page.keyboard.press("Control+.");
             return rows.last().waitFor({ timeout: 5_000 }).then(() => true, () => false);
         });
