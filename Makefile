@@ -190,7 +190,7 @@ check-lua:
 generate: dev-ready
 	@$(dev) dev.generate
 
-# The extension carries the server: a wheel of it, and requirements/run.txt.
+# The extension carries the server: a wheel of it, and requirements/run.txt and extras.txt.
 vscode: dev-ready node-ready
 	cd editors/vscode && PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) npm run --silent package
 
@@ -231,7 +231,7 @@ format: dev-ready
 bench: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m benchmarks $(ARGS)
 
-# Both locks hold the digests of every file of a release, so they install on any platform that has one; and no address,
+# The locks hold the digests of every file of a release, so they install on any platform that has one; and no address,
 # so the index is the one pip is configured with. To be run on Python 3.11, the oldest we support: it needs the most
 # packages. pip-compile warns that pip and setuptools are not pinned; we install with --no-deps, so nothing asks for them.
 define compile
@@ -247,6 +247,7 @@ without_addresses = const fs = require("fs"), file = "package-lock.json", lock =
 
 lock: dev-ready
 	$(call compile,run,)
+	$(call compile,extras,--extra hub --extra mcp --extra web -c requirements/run.txt)
 	$(call compile,dev,--extra hub --extra web requirements/dev.in)
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/sdks.txt requirements/sdks.in

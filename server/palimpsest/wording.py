@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import shlex
 import sys
 from collections.abc import Iterable
@@ -45,4 +46,7 @@ def did_you_mean(written: str, commands: Iterable[str]) -> str:
 
 def how_to_install(extra: str) -> str:
     """The command that installs an extra for the interpreter that runs this, whichever `pip` the user's shell finds."""
-    return f"{shlex.quote(sys.executable)} -m pip install 'palimpsest-ls[{extra}]'"
+    python = shlex.quote(sys.executable)
+    if importlib.util.find_spec("pip") is None:  # uv makes environments without it
+        return f"uv pip install --python {python} 'palimpsest-ls[{extra}]'"
+    return f"{python} -m pip install 'palimpsest-ls[{extra}]'"

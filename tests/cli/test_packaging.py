@@ -23,7 +23,7 @@ from palimpsest.__about__ import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 EXTENSION = ROOT / "editors" / "vscode"
-LOCKS = ("run.txt", "dev.txt")
+LOCKS = ("run.txt", "extras.txt", "dev.txt")
 
 # Not written out, so that this file does not hold what it looks for.
 REGISTRY_HOSTS = [
@@ -93,6 +93,15 @@ def test_the_development_lock_adds_to_the_runtime_lock_and_changes_no_pin() -> N
     development = pins("dev.txt")
     assert pins("run.txt").items() <= development.items()
     assert {canonicalize_name(tool.name) for tool in asked_for("dev.in")} <= development.keys()
+
+
+def test_the_lock_of_the_extras_adds_to_the_runtime_lock_and_changes_no_pin() -> None:
+    locked = pins("extras.txt")
+    assert pins("run.txt").items() <= locked.items()
+    extras = PROJECT["project"]["optional-dependencies"]
+    for wanted in map(Requirement, [*extras["hub"], *extras["mcp"], *extras["web"]]):
+        assert wanted.specifier.contains(locked[canonicalize_name(wanted.name)]), "run `make lock`"
+    assert "psycopg-binary" in locked
 
 
 def test_the_extension_pins_exact_versions_and_its_lock_holds_no_address() -> None:

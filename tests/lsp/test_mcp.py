@@ -17,10 +17,12 @@ from tests.services.mcp.scripted_server import ScriptedServer
 
 from palimpsest.app import compose
 from palimpsest.domain.mcp.offered import OfferedPrompt, OfferedResource
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.mcp.connection import McpFailure
 
 NEWS, SHOWN = "palimpsest/didChangeMcpServers", "window/showMessage"
 HEARS = {"experimental": {"palimpsest": {"notifications": True}}}
+INSTALLS = {"experimental": {"palimpsest": {"notifications": True, "extras": True}}}
 
 
 @pytest.fixture
@@ -34,13 +36,15 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ScriptedServer:
 
 
 @pytest.fixture
-async def client(tmp_path: Path, fake: FakeProvider, script: ScriptedServer) -> AsyncIterator[RawClient]:
+async def client(
+    tmp_path: Path, fake: FakeProvider, script: ScriptedServer, request: pytest.FixtureRequest
+) -> AsyncIterator[RawClient]:
     root = tmp_path / "folder"
     root.mkdir()
     (root / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "run", "args": ["it"]}}}))
     async with connected_here(**home(tmp_path, **on_fake(fake.url))) as client:
         answer = await client.initialize(
-            HEARS,
+            getattr(request, "param", HEARS),
             workspaceFolders=[{"uri": root.as_uri(), "name": "folder"}],
             initializationOptions={"palimpsest": {"trust": True}},
         )
@@ -105,3 +109,18 @@ async def test_a_server_that_is_given_up_is_told_with_its_reason(client: RawClie
     await client.result("palimpsest/mcp/approve", answer)
     shown = await client.notification(SHOWN)
     assert shown["message"] == "The MCP server theirs does not run. There is no such program."
+
+
+@pytest.mark.parametrize("client", [INSTALLS], indirect=True)
+async def test_an_editor_that_installs_extras_is_told_that_one_is_missing(
+    client: RawClient, script: ScriptedServer
+) -> None:
+    (one,) = (await client.result("palimpsest/mcp/servers", {}))["servers"]
+    await client.notification(SHOWN)
+    script.refusals = [McpFailure(missing(Extra.MCP), is_final=True)]
+    answer = {"name": "theirs", "fingerprint": one["fingerprint"], "isApproved": True}
+    await client.result("palimpsest/mcp/approve", answer)
+    lack = await client.notification("palimpsest/extraMissing")
+    assert lack["extra"] == "mcp"
+    assert lack["sentence"] == f"The MCP server theirs does not run. {missing(Extra.MCP)}"
+    assert len(client.received(SHOWN)) == 1, "it is not told in a message as well"

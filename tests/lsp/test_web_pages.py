@@ -12,6 +12,10 @@ from tests.lsp.chat_desk import Desk, desk  # noqa: F401  # a fixture
 from tests.lsp.real_server import Editor, editor
 from tests.waiting import WAIT_S
 
+from palimpsest.domain.errors import InvalidRequest
+from palimpsest.lsp.errors import to_rpc
+from palimpsest.machine.extras import Extra, missing
+
 ASK = "window/showMessageRequest"
 SECRET = b"zqxpagetext7731"
 
@@ -87,6 +91,11 @@ async def test_without_an_editor_that_asks_nothing_is_fetched(tmp_path: Path, fo
         assert "because you did not agree" in refused["error"]["message"]
         assert refused["error"]["message"].endswith("Nothing was sent.")
         assert (host.asked, await conversations(ed)) == ([], [])
+
+
+def test_an_editor_can_tell_from_a_refusal_which_extra_is_missing() -> None:
+    refusals = [to_rpc(InvalidRequest(f"{what} Nothing was sent.")).data for what in (missing(Extra.WEB), "No.")]
+    assert [each and each.get("missingExtra") for each in refusals] == ["web", None]
 
 
 async def test_an_address_of_this_machine_is_refused_also_by_way_of_another(tmp_path: Path, folder: Path) -> None:

@@ -1,6 +1,7 @@
 /** Without any setting the extension makes an environment for the server, once, and says what it does meanwhile. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, afterEach, before, test } from "node:test";
 
@@ -37,9 +38,30 @@ test("the first window sets up the server, and a conversation works", async () =
     assert.equal(lab.servers().length, 1);
 });
 
+test("what MCP servers need is offered where it is missing, and the server is started again with it", async () => {
+    const plain = environments();
+    const settings = path.join(lab.home, "config/palimpsest");
+    mkdirSync(settings, { recursive: true });
+    writeFileSync(path.join(settings, "config.toml"), '[mcp.lamps]\ncommand = "no-such-program"\n');
+    await window.page.reload();
+    await window.panelReady();
+    const lack = window.page.locator(".notification-list-item", { hasText: "MCP servers need a part that is not installed" });
+    await lack.getByRole("button", { name: "Install" }).click();
+    await window.page.locator(".notification-list-item", { hasText: "are supported now" }).waitFor({ timeout: 240_000 });
+    await window.panelReady();
+    const [added] = environments().filter((each) => !plain.includes(each));
+    const python = path.join(storage(), added, "bin/python");
+    execFileSync(python, ["-I", "-c", "import mcp, psycopg, trafilatura, palimpsest.mcp_client.connection"]);
+    assert.equal(lab.servers().length, 1);
+    await window.send("What does the shop sell?");
+    assert.match(await (await window.answered(2)).textContent(), /It sells lamps/);
+});
+
 test("a later window finds it as it is, and an older one is removed", async () => {
     const kept = environments();
-    mkdirSync(path.join(storage(), "server-0123456789abcdef"));
+    const old = path.join(storage(), "server-0123456789abcdef");
+    mkdirSync(old);
+    utimesSync(old, 0, 0);
     const made = statSync(path.join(storage(), kept[0], "ready")).mtimeMs;
     await window.page.reload();
     await window.panelReady();

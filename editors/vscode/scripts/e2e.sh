@@ -44,10 +44,10 @@ if [ "${VSCODE:-}" = oldest ]; then
 fi
 # What the extension installs by itself in a test, beside the server that it carries: the packages that wants.
 wheels=$lab/wheels
-if ! cmp -s "$root/requirements/run.txt" "$wheels/.installed"; then
+if ! cmp -s "$root/requirements/extras.txt" "$wheels/.installed"; then
     rm -rf "$wheels"
-    "$python" -I -m pip --quiet --disable-pip-version-check download --no-deps --require-hashes -d "$wheels" -r "$root/requirements/run.txt"
-    cp "$root/requirements/run.txt" "$wheels/.installed"
+    "$python" -I -m pip --quiet --disable-pip-version-check download --no-deps --require-hashes -d "$wheels" -r "$root/requirements/extras.txt"
+    cp "$root/requirements/extras.txt" "$wheels/.installed"
 fi
 # Tests find their packages here; nothing of it is in the repository.
 ln -sfn "$lab/node_modules" "$here/e2e/node_modules"

@@ -13,6 +13,7 @@ import { askApproval } from "./native/approvals";
 import { Comparing } from "./native/changes/comparing";
 import { Reviews } from "./native/changes/review";
 import { Keys } from "./native/keys";
+import { installExtras, offerExtras } from "./native/extras";
 import { showMcpServers } from "./native/mcp";
 import { OfferedModels } from "./native/models";
 import { askQuietly } from "./native/offers";
@@ -143,6 +144,7 @@ export function activate(context: vscode.ExtensionContext): void {
             }
             void controller.serverIs(phase, sentence, needsPython);
         }),
+        offerExtras(life),
         vscode.window.registerWebviewViewProvider(ChatPanel.id, panel),
         reviews,
         comparing,
@@ -193,6 +195,7 @@ export function activate(context: vscode.ExtensionContext): void {
         command("choosePython", () => life.choosePython()),
         command("restartServer", () => life.start()),
         command("mcpServers", () => showMcpServers(life)),
+        command("installExtras", () => installExtras(life)),
         command("showLog", () => {
             log.show();
         }),

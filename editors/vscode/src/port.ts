@@ -24,6 +24,8 @@ export interface Failure {
     readonly code?: number;
     /** Whether the same can be done in a fork at once. */
     readonly canFork: boolean;
+    /** Whether the server lacks an extra that it takes. */
+    readonly lacksExtra: boolean;
     /** Its kind, as the server names it. */
     readonly kind?: string;
 }
@@ -31,11 +33,12 @@ export interface Failure {
 const METHOD_NOT_FOUND = -32601;
 
 export function toFailure(error: unknown): Failure {
-    const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown; canFork?: unknown; kind?: unknown } }) : {};
+    const value = typeof error === "object" && error !== null ? (error as { message?: unknown; code?: unknown; data?: { turnId?: unknown; retryable?: unknown; canFork?: unknown; kind?: unknown; missingExtra?: unknown } }) : {};
     return {
         sentence: typeof value.message === "string" && value.message !== "" ? value.message : FAILED_SOMEHOW,
         isRetryable: value.data?.retryable === true,
         canFork: value.data?.canFork === true,
+        lacksExtra: typeof value.data?.missingExtra === "string",
         ...(typeof value.data?.kind === "string" ? { kind: value.data.kind } : {}),
         ...(typeof value.data?.turnId === "string" ? { turnId: value.data.turnId } : {}),
         ...(typeof value.code === "number" ? { code: value.code } : {}),

@@ -426,6 +426,16 @@ export interface ErrorData {
     canFork?: boolean;
     /** For invalid params: a line for each place that is wrong. */
     errors?: Array<string>;
+    /** The extra of the server, `hub`, `mcp` or `web`, that is not installed and without which the request fails. */
+    missingExtra?: string;
+}
+
+/** An extra of the server that is not installed, though what the user configured needs it. */
+export interface ExtraMissingParams {
+    /** Its name: `hub` or `mcp`. */
+    extra: string;
+    /** What does not work without it, and how it is installed. */
+    sentence: string;
 }
 
 /** `initializationOptions.palimpsest`. Every field is optional. */
@@ -2887,6 +2897,9 @@ export const AdoptionListRequest = new lc.RequestType<ListAdoptionParams, ListAd
 
 /** Adopt such conversations, or decline them for good. The originals are never removed. */
 export const AdoptionResolveRequest = new lc.RequestType<ResolveAdoptionParams, AdoptionResult, void>("palimpsest/adoption/resolve");
+
+/** Something that the user configured needs an extra that is not installed, and the editor can install it. */
+export const ExtraMissingNotification = new lc.NotificationType<ExtraMissingParams>("palimpsest/extraMissing");
 
 /** The user's trust in a workspace folder has changed. The change takes effect at once. */
 export const DidChangeTrustNotification = new lc.NotificationType<TrustChangedParams>("palimpsest/didChangeTrust");

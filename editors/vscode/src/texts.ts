@@ -627,13 +627,13 @@ export const START = {
     showLog: "Show log",
     restart: "Restart",
     pythonDialog: "A Python 3.11 or newer",
-    noPython: `Palimpsest could not start. It needs Python 3.11 or newer; none was found on this computer. ${SAFE}`,
-    oldPython: (found: string) => `Palimpsest could not start. It needs Python 3.11 or newer; this computer has ${found}. ${SAFE}`,
-    barePython: (found: string) => `Palimpsest could not start. Python ${found} cannot create environments. Install its package python${found}-venv, or choose another Python. ${SAFE}`,
-    noProxy: `Palimpsest could not start. The packages it needs could not be downloaded, because the proxy does not answer. Check the proxy (HTTPS_PROXY), then try again. ${SAFE}`,
-    noNetwork: `Palimpsest could not start. The packages it needs could not be downloaded. Check the network, then try again. After the first time, no network is needed. ${SAFE}`,
-    noRoom: (folder: string) => `Palimpsest could not start. There is not enough room on the disk: it needs about 100 MB in ${folder}. ${SAFE}`,
-    notInstalled: `Palimpsest could not start. The packages it needs could not be installed; the log says why. ${SAFE}`,
+    noPython: "It needs Python 3.11 or newer; none was found on this computer.",
+    oldPython: (found: string) => `It needs Python 3.11 or newer; this computer has ${found}.`,
+    barePython: (found: string) => `Python ${found} cannot create environments. Install its package python${found}-venv, or choose another Python.`,
+    noProxy: "The packages it needs could not be downloaded, because the proxy does not answer. Check the proxy (HTTPS_PROXY), then try again.",
+    noNetwork: "The packages it needs could not be downloaded. Check the network, then try again. After the first time, no network is needed.",
+    noRoom: (folder: string) => `There is not enough room on the disk: it needs up to 250 MB in ${folder}.`,
+    notInstalled: "The packages it needs could not be installed; the log says why.",
     failed: (why: string) => `Palimpsest could not start. ${why} ${SAFE}`,
     named: (sentence: string) => `Palimpsest: ${sentence}`,
     ended: "It ended or did not answer at its start. The log has its last output.",
@@ -732,6 +732,15 @@ export const MCP = {
     allow: "Allow",
     refuse: "Refuse",
     restart: "Restart",
+} as const;
+
+/** Parts of the server that are installed only when somebody needs them. */
+export const EXTRAS = {
+    install: "Install",
+    installing: "Installing support for MCP servers, web pages and sharing…",
+    installed: "MCP servers, web pages and sharing are supported now.",
+    failed: (why: string) => `Nothing was installed, and the server goes on as it is. ${why}`,
+    ownServer: "The server is one of your own, by the setting palimpsest.server.path or palimpsest.server.python. Install there: pip install 'palimpsest-ls[mcp,web,hub]'",
 } as const;
 
 /** Code of an answer that is put into a file. */

@@ -1,12 +1,12 @@
 /** The server is started so that no workspace can shadow it, started again with patience, and refused with a reason. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { Backoff } from "../src/server/backoff";
 import { chooseLaunch, serverEnvironment } from "../src/server/launch";
-import { ensureEnvironment, isRecent, NoPython } from "../src/server/managed";
+import { ensureEnvironment, installExtras, isRecent, NoPython, SetupFailed } from "../src/server/managed";
 import { explainMismatch, PROTOCOL_VERSION } from "../src/server/version";
 
 let storage: string;
@@ -65,6 +65,7 @@ async function options(run: (command: string, args: readonly string[]) => Promis
     await mkdir(carried, { recursive: true });
     await writeFile(path.join(carried, "palimpsest_ls-9.8.7-py3-none-any.whl"), "a wheel");
     await writeFile(path.join(carried, "requirements.txt"), "attrs==1 --hash=sha256:0");
+    await writeFile(path.join(carried, "extras.txt"), "attrs==1 --hash=sha256:0\nmcp==2 --hash=sha256:0");
     const value = {
         storage: path.join(storage, "kept"),
         carried,
@@ -76,6 +77,8 @@ async function options(run: (command: string, args: readonly string[]) => Promis
     };
     return { steps, value };
 }
+
+const homeOf = (python: string) => path.dirname(path.dirname(python));
 
 /** A machine on which everything works: what was run, and what `pip` did. */
 function machine() {
@@ -120,15 +123,44 @@ test("the server that came with the extension is installed, with the packages it
     ]);
 });
 
-test("another server of the same version takes the place of the old one", async () => {
+test("another server of the same version takes the place of the old one, which stays while a window may run it", async () => {
     const { run } = machine();
     const { value } = await options(run);
-    const old = await ensureEnvironment(value);
+    const old = homeOf(await ensureEnvironment(value));
     await writeFile(path.join(value.carried, "palimpsest_ls-9.8.7-py3-none-any.whl"), "another wheel");
-    const python = await ensureEnvironment(value);
-    expect(python).not.toBe(old);
+    const home = homeOf(await ensureEnvironment(value));
+    expect(home).not.toBe(old);
     await ensureEnvironment(value);
-    expect(await readdir(value.storage)).toEqual([path.basename(path.dirname(path.dirname(python)))]);
+    expect((await readdir(value.storage)).length).toBe(2);
+    for (const each of [old, home]) {
+        await utimes(each, 0, 0);
+    }
+    await ensureEnvironment(value);
+    expect(await readdir(value.storage)).toEqual([path.basename(home)]);
+});
+
+test("extras are in an environment of their own, and in that of each later server", async () => {
+    const { run, pip } = machine();
+    const { value } = await options(run);
+    const plain = await ensureEnvironment(value);
+    await installExtras(value);
+    const list = () => pip().findLast((each) => each.includes("-r"))?.at(-1);
+    expect(list()).toBe(path.join(value.carried, "extras.txt"));
+    const before = pip().length;
+    expect(await ensureEnvironment(value)).not.toBe(plain);
+    expect(pip().length).toBe(before);
+    await writeFile(path.join(value.carried, "palimpsest_ls-9.8.7-py3-none-any.whl"), "a later wheel");
+    await ensureEnvironment(value);
+    expect([pip().length, list()]).toEqual([before + 2, path.join(value.carried, "extras.txt")]);
+});
+
+test("extras that cannot be installed leave the server as it was", async () => {
+    const { run } = machine();
+    const { value } = await options((command, args) => (args.some((each) => each.endsWith("extras.txt")) ? Promise.reject(new Error("NewConnectionError")) : run(command, args)));
+    const plain = await ensureEnvironment(value);
+    await expect(installExtras(value)).rejects.toBeInstanceOf(SetupFailed);
+    expect(await ensureEnvironment(value)).toBe(plain);
+    expect(await readdir(value.storage)).toEqual([path.basename(homeOf(plain))]);
 });
 
 test("a build that carries no server says what to set", async () => {
@@ -170,7 +202,6 @@ test.each([
     const { run } = machine();
     const { value, steps } = await options((command, args) => (args.includes("pip") ? Promise.reject(new Error(words)) : run(command, args)));
     await expect(ensureEnvironment(value)).rejects.toThrow(sentence);
-    await expect(ensureEnvironment(value)).rejects.toThrow(/Your conversations are safe/);
-    expect(steps).toEqual(["begin", "begin"]);
+    expect(steps).toEqual(["begin"]);
     expect(await readdir(value.storage)).toEqual([]);
 });

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from palimpsest.app.folder_settings import FolderSettings, FolderSettingsReader
-from palimpsest.app.hubs import MISSING, HubPool
+from palimpsest.app.hubs import HubPool
 from palimpsest.app.mcp_connections import connect
 from palimpsest.app.model_clients import ClientPool, check_key
 from palimpsest.app.places import commands_folder, read_places, store_directory, user_file
@@ -34,6 +34,7 @@ from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.web import Fetch
 from palimpsest.machine import utc_now
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.context.debug_log import LOGGER_NAME
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.recall import Recall
@@ -177,10 +178,10 @@ class Composer:
             "librarian.model": settings.librarian.model,
             **{f"targets[{number}]": name for number, name in enumerate(settings.targets)},
         }
-        missing = settings.hub.url is not None and not self.hubs.is_installed()
+        has_no_way = settings.hub.url is not None and not self.hubs.is_installed()
         doubts = [(key, models.doubt(name)) for key, name in named.items() if name is not None]
         notes = tuple(f"In the setting {key}: {doubt}" for key, doubt in doubts if doubt is not None)
-        return replace(found, notes=(*found.notes, *notes, *([MISSING] if missing else [])))
+        return replace(found, notes=(*found.notes, *notes, *([missing(Extra.HUB)] if has_no_way else [])))
 
     async def _session(self, found: FolderSettings, folder: OpenFolder) -> FolderSession:
         settings, store = found.settings, folder.store

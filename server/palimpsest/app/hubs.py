@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Final
 from palimpsest.app.places import Places
 from palimpsest.app.settings_files import TOKEN_VARIABLE
 from palimpsest.domain.settings.settings import HubSettings
-from palimpsest.wording import how_to_install
 
 if TYPE_CHECKING:  # the hub's package is an extra
     from palimpsest_hub.client import Hub
 
 LOCAL: Final = "local"
 """The setting `hub.url` for the hub of `palimpsest hub local`."""
-MISSING: Final = (
-    "Nothing is shared, because the setting `hub.url` needs a part that is not installed: "
-    f"`{how_to_install('hub')}`. It counts from the next start."
-)
 
 
 @dataclass(slots=True)

@@ -9,15 +9,10 @@ import asyncio
 import contextlib
 import importlib.util
 from collections.abc import AsyncIterator
-from typing import Final
 
 from palimpsest.domain.mcp.config import ServerConfig
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.mcp.connection import Connection, McpFailure
-from palimpsest.wording import how_to_install
-
-MISSING: Final = (
-    f"MCP servers need a part that is not installed: `{how_to_install('mcp')}`. It counts from the next start."
-)
 
 
 def is_installed() -> bool:
@@ -29,7 +24,7 @@ def is_installed() -> bool:
 async def connect(config: ServerConfig) -> AsyncIterator[Connection]:
     """See `services.mcp.connection.Connect`."""
     if not is_installed():
-        raise McpFailure(MISSING, is_final=True)
+        raise McpFailure(missing(Extra.MCP), is_final=True)
     module = await asyncio.to_thread(importlib.import_module, "palimpsest.mcp_client.connection")
     async with module.connect(config) as connection:
         yield connection

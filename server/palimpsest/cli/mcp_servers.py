@@ -7,7 +7,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from palimpsest.app.mcp_connections import MISSING, connect, is_installed
+from palimpsest.app.mcp_connections import connect, is_installed
 from palimpsest.app.places import user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.trusted_folders import trusted_folders
@@ -15,6 +15,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.mcp.config import ServerConfig
 from palimpsest.domain.mcp.folder_files import Configured, together
 from palimpsest.domain.mcp.offered import Offer
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.printing import complain, say
 from palimpsest.services.mcp.connection import McpFailure
 from palimpsest.services.mcp.servers import carried_out, read_files
@@ -48,7 +49,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     if not found.servers:
         say(f"No MCP server is configured. Name one in {user_file()}, as [mcp.NAME] with a command or a url.")
     if not is_installed() and found.servers:
-        complain(MISSING)
+        complain(missing(Extra.MCP))
     return 0
 
 

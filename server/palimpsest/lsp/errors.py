@@ -19,6 +19,7 @@ from palimpsest.domain.errors import (
     StoreError,
     is_out_of_handles,
 )
+from palimpsest.machine.extras import missing_in
 from palimpsest.wire.areas.lifecycle import ErrorData
 from palimpsest.wire.codec.convert import to_json
 
@@ -47,6 +48,7 @@ def to_rpc(error: PalimpsestError) -> JsonRpcException:
         until=detail.until,
         can_fork=True if isinstance(error, SharedBusy | SharedIsAway) else None,
         turn_id=getattr(error, "turn_id", None),
+        missing_extra=missing_in(str(error)),
     )
     return JsonRpcException(str(error), int(code), to_json(data))
 

@@ -28,6 +28,8 @@ from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.features.parts.sharing_news import SharingNews
 from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.workspace import WorkspaceServer
+from palimpsest.machine.extras import missing_in
+from palimpsest.wire.areas.lifecycle import ExtraMissingParams
 from palimpsest.wire.version import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -100,8 +102,13 @@ class PalimpsestServer(WorkspaceServer):
         return isinstance(ours, dict) and ours.get(what) is True
 
     def warn(self, sentence: str) -> None:
-        """Shows the user a warning: nothing failed, but something may not be as they want it."""
-        self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))
+        """Shows the user a warning: nothing failed, but something may not be as they want it. An editor that installs
+        extras of the server is told which one is missing."""
+        extra = missing_in(sentence)
+        if extra is not None and self._announces("extras"):
+            self.protocol.notify("palimpsest/extraMissing", ExtraMissingParams(extra.value, sentence))
+        else:
+            self.window_show_message(lsp.ShowMessageParams(type=lsp.MessageType.Warning, message=sentence))
 
 
 def _initialize(ls: PalimpsestServer, params: lsp.InitializeParams) -> None:

@@ -17,11 +17,12 @@ from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import WebSettings
 from palimpsest.domain.web import Fetched, WebAddress, read_address
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.chat import pages
 from palimpsest.services.chat.attachments import MAX_BYTES, Snapshot, user_content
 from palimpsest.services.chat.mentioned import Mentioning, mentioned, names_in
 from palimpsest.services.chat.mentions import Mentions
-from palimpsest.services.chat.pages import MAX_PAGES, MISSING, Pages
+from palimpsest.services.chat.pages import MAX_PAGES, Pages
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.toolbox import TurnScope
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -305,7 +306,7 @@ async def test_without_the_extra_the_user_is_told_how_to_get_it(bench: Opener, m
     assert await text_of(bench, "text/plain", b"plain") == "plain"
     monkeypatch.undo()
     monkeypatch.setattr(pages, "_ISOLATED", ("-I", "-S"))  # without what is installed
-    assert await text_of(bench, "text/html", ARTICLE.encode()) == MISSING
+    assert await text_of(bench, "text/html", ARTICLE.encode()) == missing(Extra.WEB)
 
 
 async def test_where_a_page_led_on_is_part_of_its_name(bench: Opener) -> None:

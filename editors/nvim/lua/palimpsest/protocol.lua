@@ -266,6 +266,12 @@
 ---@field until? string For `shared_busy`: when the member's right to write ends, unless it is renewed.
 ---@field canFork? boolean True when the same can be done in a fork at once: an editor can offer to *fork and go on*. Absent otherwise.
 ---@field errors? string[] For invalid params: a line for each place that is wrong.
+---@field missingExtra? string The extra of the server, `hub`, `mcp` or `web`, that is not installed and without which the request fails.
+
+--- An extra of the server that is not installed, though what the user configured needs it.
+---@class palimpsest.ExtraMissingParams
+---@field extra string Its name: `hub` or `mcp`.
+---@field sentence string What does not work without it, and how it is installed.
 
 --- `initializationOptions.palimpsest`. Every field is optional.
 ---@class palimpsest.EditorOptions
@@ -1719,6 +1725,8 @@ return {
     AdoptionListRequest = "palimpsest/adoption/list",
     --- Adopt such conversations, or decline them for good. The originals are never removed.
     AdoptionResolveRequest = "palimpsest/adoption/resolve",
+    --- Something that the user configured needs an extra that is not installed, and the editor can install it.
+    ExtraMissingNotification = "palimpsest/extraMissing",
     --- The user's trust in a workspace folder has changed. The change takes effect at once.
     DidChangeTrustNotification = "palimpsest/didChangeTrust",
     --- The usage of a conversation's context has changed.

@@ -5,13 +5,13 @@ import * as vscode from "vscode";
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, State, TransportKind, WorkDoneProgress, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { ProgressType, ResponseError, type RequestType } from "vscode-languageserver-protocol";
 
-import { CHANGES, START } from "../texts";
-import type { ServerPort } from "../port";
-import type { TurnDelta } from "../protocol.gen";
+import { CHANGES, EXTRAS, START } from "../texts";
+import { toFailure, type ServerPort } from "../port";
+import { ExtraMissingNotification, type ExtraMissingParams, type TurnDelta } from "../protocol.gen";
 import { forServer } from "../settings";
 import { Backoff } from "./backoff";
-import { chooseLaunch, launchInterpreter, serverEnvironment } from "./launch";
-import { ensureEnvironment, NoPython, SetupFailed } from "./managed";
+import { chooseLaunch, launchInterpreter, serverEnvironment, type Launch } from "./launch";
+import { ensureEnvironment, installExtras, NoPython, SetupFailed, type ManagedOptions } from "./managed";
 import { explainMismatch } from "./version";
 
 /** Where the Python is kept that the user chose. */
@@ -34,6 +34,11 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     private readonly phases = new vscode.EventEmitter<Told>();
     /** What the server is doing, each time that changes. */
     readonly onPhase = this.phases.event;
+    private readonly lacks = new vscode.EventEmitter<string>();
+    /** A sentence, each time the server lacks an extra that `installExtras` would install. */
+    readonly onLack = this.lacks.event;
+    private isManaged = false;
+    private installing: Promise<void> | undefined;
     private isWanted = false;
     /** Whether the last phase that was told is "ready". */
     private isGreeted = false;
@@ -63,8 +68,27 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             this.isWanted = false;
             const why = error instanceof ResponseError ? START.ended : error instanceof Error ? error.message : "";
             this.log.error(`The server could not be started. ${why}${error instanceof SetupFailed && error.cause instanceof Error ? ` ${error.cause.message}` : ""}`);
-            this.say("stopped", error instanceof SetupFailed ? error.message : START.failed(why), error instanceof NoPython);
+            this.say("stopped", START.failed(why), error instanceof NoPython);
         }
+    }
+
+    /** Then the server is started again, with the extras. Rejects with a sentence, and the server goes on as it was. */
+    installExtras(): Promise<void> {
+        this.installing ??= this.withExtras().finally(() => {
+            this.installing = undefined;
+        });
+        return this.installing;
+    }
+
+    private async withExtras(): Promise<void> {
+        if (this.launch().kind !== "managed") {
+            throw new Error(EXTRAS.ownServer);
+        }
+        await this.setUp(installExtras, EXTRAS.installing).catch((error: unknown) => {
+            this.log.error(`The extras could not be installed.${error instanceof SetupFailed && error.cause instanceof Error ? ` ${error.cause.message}` : ""}`);
+            throw new Error(EXTRAS.failed(error instanceof Error ? error.message : ""));
+        });
+        await this.start();
     }
 
     /** A Python of the user's to make the environment with, and another try. */
@@ -87,6 +111,7 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 
     dispose(): Promise<void> {
         this.phases.dispose();
+        this.lacks.dispose();
         return this.stop();
     }
 
@@ -111,7 +136,15 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 
     /** Rejects, and does not throw, while no server runs. */
     async request<P, R>(type: RequestType<P, R, void>, params: P): Promise<R> {
-        return this.running().sendRequest<R>(type.method, params);
+        try {
+            return await this.running().sendRequest<R>(type.method, params);
+        } catch (error) {
+            const { lacksExtra, sentence } = toFailure(error);
+            if (lacksExtra && this.isManaged) {
+                this.lacks.fire(sentence);
+            }
+            throw error;
+        }
     }
 
     notify(method: string, params: unknown): void {
@@ -142,34 +175,38 @@ export class ServerLife implements ServerPort, vscode.Disposable {
         this.phases.fire({ phase, sentence, needsPython });
     }
 
-    private async command(): Promise<{ command: string; args: string[] }> {
+    private launch(): Launch {
         const settings = vscode.workspace.getConfiguration("palimpsest.server");
-        const launch = chooseLaunch({ path: settings.get("path", ""), python: settings.get("python", "") }, homedir());
+        return chooseLaunch({ path: settings.get("path", ""), python: settings.get("python", "") }, homedir());
+    }
+
+    private async command(): Promise<{ command: string; args: string[] }> {
+        const launch = this.launch();
+        this.isManaged = launch.kind === "managed";
         if (launch.kind !== "managed") {
             return { command: launch.command, args: [...launch.args] };
         }
-        const python = await this.environment();
-        const launched = launchInterpreter(python);
+        const launched = launchInterpreter(await this.setUp(ensureEnvironment, START.settingUp, () => { this.say("starting", START.settingUp); }));
         return { command: launched.command, args: [...launched.args] };
     }
 
-    /** The interpreter of the extension's own environment. A Python that was chosen and is gone is looked for anew. */
-    private async environment(): Promise<string> {
+    /** Work on the extension's own environment. A Python that was chosen and is gone is looked for anew. */
+    private async setUp<T>(work: (options: ManagedOptions) => Promise<T>, title: string, began = (): void => undefined): Promise<T> {
         const abort = new AbortController();
         let isOver = (): void => undefined;
         const over = new Promise<void>((resolve) => {
             isOver = resolve;
         });
         const begin = () => {
-            this.say("starting", START.settingUp);
-            void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: START.named(START.settingUp), cancellable: true }, (_, token) => {
+            began();
+            void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: START.named(title), cancellable: true }, (_, token) => {
                 token.onCancellationRequested(() => {
                     abort.abort(new Error(START.stoppedByUser));
                 });
                 return over;
             });
         };
-        const make = (python: string) => ensureEnvironment({ storage: this.context.globalStorageUri.fsPath, carried: path.join(this.context.extensionPath, "server"), python, platform: process.platform, signal: abort.signal, begin });
+        const make = (python: string) => work({ storage: this.context.globalStorageUri.fsPath, carried: path.join(this.context.extensionPath, "server"), python, platform: process.platform, signal: abort.signal, begin });
         const chosen = this.context.globalState.get(BASE_PYTHON, "");
         try {
             return await make(chosen);
@@ -227,7 +264,8 @@ export class ServerLife implements ServerPort, vscode.Disposable {
             },
         };
         const client = new QuietClient("palimpsest", "Palimpsest", { run, debug: run }, options);
-        client.registerFeature(announces);
+        client.registerFeature(announces(this.isManaged));
+        client.onNotification(ExtraMissingNotification.method, ({ sentence }: ExtraMissingParams) => { this.lacks.fire(sentence); });
         this.prepare(client);
         client.onDidChangeState(({ newState }) => {
             if (newState === State.Running && this.client === client) {
@@ -252,14 +290,14 @@ export class ServerLife implements ServerPort, vscode.Disposable {
 }
 
 /** Asks for the notifications of our protocol: a server sends them to nobody who does not. That no model is set up stands in the panel. */
-const announces: StaticFeature = {
+const announces = (extras: boolean): StaticFeature => ({
     fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { palimpsest: { notifications: true, setUp: true, drafts: true } };
+        capabilities.experimental = { palimpsest: { notifications: true, setUp: true, drafts: true, extras } };
     },
     initialize: () => undefined,
     getState: () => ({ kind: "static" }),
     clear: () => undefined,
-};
+});
 
 /** The panel and the status bar say what is wrong with the server; messages of the library on top would say it again. */
 class QuietClient extends LanguageClient {

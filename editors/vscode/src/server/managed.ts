@@ -1,13 +1,14 @@
 /**
  * An environment of the extension's own for the server, in its global storage. What goes into it comes with the extension:
  * the server as a wheel, and the list of the packages it runs with, pinned by their hashes; pip gets those from where the
- * user has told it to look. An environment is made once for each server: its name holds a digest of both, and `ready` is
- * written last, so one that broke off half-way is made anew.
+ * user has told it to look. An environment is made once for each server and list: its name holds a digest of both, and
+ * `ready` is written last, so one that broke off half-way is made anew. There is a list with the server's extras too; once
+ * that was installed, later servers come with them as well.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 
 import { START } from "../texts";
@@ -19,7 +20,7 @@ export type Run = (command: string, args: readonly string[], signal: AbortSignal
 export interface ManagedOptions {
     /** The extension's global storage. */
     readonly storage: string;
-    /** Where the wheel and `requirements.txt` lie that came with the extension. */
+    /** Where the wheel and both lists lie that came with the extension. */
     readonly carried: string;
     /** The interpreter the user has chosen to make environments with; empty to look for one. */
     readonly python: string;
@@ -30,7 +31,7 @@ export interface ManagedOptions {
     readonly run?: Run;
 }
 
-/** The environment cannot be made; the message is a sentence for the user. */
+/** The environment cannot be made; the message is the reason, and what to do. */
 export class SetupFailed extends Error {}
 
 /** No interpreter was found that an environment can be made with: the user may know of one. */
@@ -40,17 +41,37 @@ const OLDEST = [3, 11] as const;
 // Debian's python3 comes without ensurepip, and an environment made by it would be without pip.
 const QUERY = "import sys\nprint('%d.%d' % sys.version_info[:2])\ntry:\n    import ensurepip, venv\nexcept ImportError:\n    print('bare')";
 
-/** The environment's interpreter, after everything that was missing was set up. Throws with a sentence for the user. */
-export async function ensureEnvironment(options: ManagedOptions): Promise<string> {
+const PLAIN_LIST = "requirements.txt";
+const EXTRAS_LIST = "extras.txt";
+/** The file in the storage that says that the user has installed the extras. */
+const EXTRAS_CHOSEN = "extras-chosen";
+/** The file by which the server knows who installs its extras. */
+const MADE_BY = "made-by-vscode";
+/** An environment that no server was started in for so long is removed. */
+const UNUSED_MS = 7 * 24 * 3600 * 1000;
+
+/** The environment's interpreter, after everything that was missing was set up. Throws SetupFailed. */
+export function ensureEnvironment(options: ManagedOptions): Promise<string> {
+    return ensureList(options, existsSync(path.join(options.storage, EXTRAS_CHOSEN)) ? EXTRAS_LIST : PLAIN_LIST);
+}
+
+/** Makes an environment with the extras, which servers are started in from then on. Throws SetupFailed: all is as it was. */
+export async function installExtras(options: ManagedOptions): Promise<void> {
+    await ensureList(options, EXTRAS_LIST);
+    await writeFile(path.join(options.storage, EXTRAS_CHOSEN), "");
+}
+
+async function ensureList(options: ManagedOptions, list: string): Promise<string> {
     const { platform, begin, signal, storage } = options;
     const run = options.run ?? runProgram;
-    const { wheel, requirements, digest } = await findCarried(options.carried);
+    const { wheel, requirements, digest } = await findCarried(options.carried, list);
     const name = `server-${digest}`;
     const home = path.join(storage, name);
     const python = platform === "win32" ? path.join(home, "Scripts", "python.exe") : path.join(home, "bin", "python");
     const ready = path.join(home, "ready");
     if (existsSync(ready) && existsSync(python)) {
-        await removeOthers(storage, name);
+        await utimes(home, new Date(), new Date());
+        await removeUnused(storage);
         return python;
     }
     begin();
@@ -61,6 +82,7 @@ export async function ensureEnvironment(options: ManagedOptions): Promise<string
         await rm(home, { recursive: true, force: true });
         await mkdir(storage, { recursive: true });
         await run(base, ["-I", "-m", "venv", home], signal);
+        await writeFile(path.join(home, MADE_BY), "");
         await install("--require-hashes", "-r", requirements);
         await install("--no-index", wheel);
         await writeFile(ready, digest);
@@ -86,11 +108,12 @@ function explain(error: unknown, storage: string): Error {
     return new SetupFailed(sentence, { cause: error });
 }
 
-/** Environments of earlier servers. Not when a new one is made: another window may still run the old one. */
-async function removeOthers(storage: string, name: string): Promise<void> {
-    for (const other of await readdir(storage)) {
-        if (other.startsWith("server-") && other !== name) {
-            await rm(path.join(storage, other), { recursive: true, force: true }).catch(() => undefined);
+/** Environments that another window may run, or is making, stay. */
+async function removeUnused(storage: string): Promise<void> {
+    for (const name of await readdir(storage)) {
+        const home = path.join(storage, name);
+        if (name.startsWith("server-") && Date.now() - (await stat(home)).mtimeMs > UNUSED_MS) {
+            await rm(home, { recursive: true, force: true }).catch(() => undefined);
         }
     }
 }
@@ -124,10 +147,10 @@ export function isRecent(version: string): boolean {
     return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
-async function findCarried(folder: string): Promise<{ wheel: string; requirements: string; digest: string }> {
+async function findCarried(folder: string, list: string): Promise<{ wheel: string; requirements: string; digest: string }> {
     const names = existsSync(folder) ? await readdir(folder) : [];
     const name = names.find((each) => each.startsWith("palimpsest_ls-") && each.endsWith(".whl"));
-    const requirements = path.join(folder, "requirements.txt");
+    const requirements = path.join(folder, list);
     if (name === undefined || !existsSync(requirements)) {
         throw new Error(START.noServer);
     }

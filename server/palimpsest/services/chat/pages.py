@@ -25,19 +25,15 @@ from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings.settings import WebSettings
 from palimpsest.domain.web import Fetched, WebAddress, read_address
 from palimpsest.machine import machine
+from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.chat.attachments import MAX_BYTES, Snapshot, text_snapshot
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.toolbox import TurnScope
-from palimpsest.wording import how_to_install
 from palimpsest.workers.page_text import NOT_INSTALLED
 
 MAX_PAGES: Final = 5
 """The most pages of one message. With more, nothing is fetched."""
-MISSING: Final = (
-    f"To read web pages, a part is needed that is not installed: `{how_to_install('web')}`. Texts, Markdown "
-    "and JSON are read without it."
-)
 _WORKER: Final = Path(workers.__file__).with_name("page_text.py")
 _ISOLATED: Final = ("-I",)
 _WAYS: Final = (("main", 8.0), ("all", 8.0))
@@ -164,7 +160,7 @@ async def _extracted(page: str, place: str) -> str:
             async with asyncio.timeout(limit_s):
                 status, text = await _run_worker(way, page.encode("utf-8", "replace"))
             if status == NOT_INSTALLED:
-                raise InvalidRequest(MISSING)
+                raise InvalidRequest(missing(Extra.WEB))
             if status == 0:
                 return text.decode("utf-8", "replace")
     raise InvalidRequest(

@@ -4,7 +4,9 @@ A server announces this protocol under `capabilities.experimental.palimpsest` as
 (`palimpsest/didChange…`, `palimpsest/didMoveApart`, `palimpsest/contextEvent`) go only to editors that ask for them in
 `initialize`, with `{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they
 would be unknown messages. With `{"setUp": true}` there, an editor says itself that no model is set up, and the server
-does not say it in a message. `initializationOptions.palimpsest` holds [EditorOptions](#editoroptions).
+does not say it in a message. With `{"extras": true}`, it installs extras of the server, and is told which is missing by
+`palimpsest/extraMissing` in the place of a message. `initializationOptions.palimpsest` holds
+[EditorOptions](#editoroptions).
 
 An editor that pulls diagnostics, and can learn that they have changed without an edit (`workspace/diagnostic/refresh`,
 or these notifications), pulls them. To any other editor they are pushed, and no `diagnosticProvider` is announced.
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import attrs
 
-from palimpsest.wire.declare import Notification, Request, Wire
+from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -55,6 +57,25 @@ class ErrorData(Wire):
     """True when the same can be done in a fork at once: an editor can offer to *fork and go on*. Absent otherwise."""
     errors: list[str] | None = None
     """For invalid params: a line for each place that is wrong."""
+    missing_extra: str | None = None
+    """The extra of the server, `hub`, `mcp` or `web`, that is not installed and without which the request fails."""
 
 
-MESSAGES: tuple[Request | Notification, ...] = ()
+@attrs.frozen(eq=False, repr=False)
+class ExtraMissingParams(Wire):
+    """An extra of the server that is not installed, though what the user configured needs it."""
+
+    extra: str
+    """Its name: `hub` or `mcp`."""
+    sentence: str
+    """What does not work without it, and how it is installed."""
+
+
+MESSAGES: tuple[Request | Notification, ...] = (
+    Notification(
+        "palimpsest/extraMissing",
+        ExtraMissingParams,
+        "Something that the user configured needs an extra that is not installed, and the editor can install it.",
+        Direction.SERVER_TO_CLIENT,
+    ),
+)
