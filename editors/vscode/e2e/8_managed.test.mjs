@@ -54,7 +54,7 @@ test("what MCP servers need is offered where it is missing, and the server is st
     execFileSync(python, ["-I", "-c", "import mcp, psycopg, trafilatura, palimpsest.mcp_client.connection"]);
     assert.equal(lab.servers().length, 1);
     await window.send("What does the shop sell?");
-    assert.match(await (await window.answered(2)).textContent(), /It sells lamps/);
+    assert.match(await (await window.answered(3)).textContent(), /It sells lamps/);
 });
 
 test("a later window finds it as it is, and an older one is removed", async () => {
