@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+import { toFailure } from "../src/port";
 import { Backoff } from "../src/server/backoff";
 import { chooseLaunch, serverEnvironment } from "../src/server/launch";
 import { ensureEnvironment, installExtras, isRecent, NoPython, SetupFailed } from "../src/server/managed";
@@ -57,6 +58,11 @@ test("a server of another protocol is refused with what to update", () => {
     expect(explainMismatch({ palimpsest: { version: PROTOCOL_VERSION + 1 } })).toMatch(/Update the extension/);
     expect(explainMismatch({ palimpsest: { version: 0 } })).toMatch(/Update the package palimpsest-ls/);
     expect(explainMismatch(undefined)).toMatch(/not Palimpsest/);
+});
+
+test("a request that fails for want of an extra is told from others", () => {
+    const failed = (data: object) => toFailure({ message: "No.", data: { kind: "invalid_request", retryable: false, ...data } }).lacksExtra;
+    expect([failed({ missingExtra: "web" }), failed({}), failed({ missingExtra: null })]).toEqual([true, false, false]);
 });
 
 async function options(run: (command: string, args: readonly string[]) => Promise<string>) {
