@@ -119,7 +119,7 @@ async def test_on_a_terminal_the_answer_and_the_bar_are_on_the_screen_and_nothin
         await screen.until("a leaf of lettuce")
         await screen.type(":Palimpsest ask typed by a person")
         await screen.keys("Enter")
-        await screen.until("You said: typed by a person", "Answer", "▱", "Message ·")
+        await screen.until("You said: typed by a person", "Answer", "▱", "sends ·")
         await screen.type(":Palimpsest nosuch")
         await screen.keys("Enter")
         shown = await screen.until("Palimpsest: There is no :Palimpsest nosuch")

@@ -13,6 +13,7 @@ from tests.lsp.real_server import STALL, STALLED_TEXT, Editor, editor, home, on_
 from tests.waiting import WAIT_S
 
 from palimpsest.services.models.offline_notice import ELSEWHERE
+from palimpsest.wording import counted
 
 READ = "palimpsest/conversation/read"
 
@@ -225,7 +226,7 @@ async def test_older_messages_are_summarized_with_progress_and_stay_readable(
         assert compaction["cause"] == "threshold"
         usage = await ed.client.result("palimpsest/usage", {"conversationId": conversation_id})
         assert usage["summaryCount"] >= 1
-        assert f"[{usage['summaryCount']}S]" in usage["compact"]
+        assert usage["compact"].endswith(f", {counted(usage['summaryCount'], 'summary')}")
         page = await ed.read(conversation_id)
         assert len(page["messages"]) == 36
         await ed.client.result("palimpsest/summarize", {"conversationId": conversation_id})
