@@ -66,10 +66,10 @@ async function assertHarmless() {
     return tookMs;
 }
 
-test("the policy of the panel allows one script and loads nothing else", async () => {
+test("the policy of the panel allows one script and the pictures it was given, and loads nothing else", async () => {
     const policy = await frame.evaluate(() => document.querySelector("meta[http-equiv=Content-Security-Policy]").content);
-    assert.match(policy, /^default-src 'none'; script-src 'nonce-[\w+/=]+'; style-src [^;]*; font-src [^;]*; base-uri 'none'; form-action 'none'$/);
-    assert.doesNotMatch(policy, /unsafe|img-src|connect-src|\*(?!\.)/);
+    assert.match(policy, /^default-src 'none'; script-src 'nonce-[\w+/=]+'; style-src [^;]*; font-src [^;]*; img-src data:; base-uri 'none'; form-action 'none'$/);
+    assert.doesNotMatch(policy, /unsafe|connect-src|\*(?!\.)/);
     const refused = await frame.evaluate(async (beacon) => {
         const outcomes = [];
         await fetch(beacon).catch(() => outcomes.push("fetch"));
