@@ -9,13 +9,32 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dev import ROOT, generate_commands, generate_greeting, generate_protocol, generate_providers, generate_settings
+from dev import (
+    ROOT,
+    generate_commands,
+    generate_completion,
+    generate_greeting,
+    generate_manual,
+    generate_protocol,
+    generate_providers,
+    generate_settings,
+    generate_version,
+)
 from dev.metamodel import DeclarationError
 
 
 def outputs() -> dict[str, str]:
     """The text of every generated file, by its path below the repository's root."""
-    made = (generate_greeting, generate_protocol, generate_settings, generate_commands, generate_providers)
+    made = (
+        generate_greeting,
+        generate_protocol,
+        generate_settings,
+        generate_commands,
+        generate_completion,
+        generate_manual,
+        generate_providers,
+        generate_version,
+    )
     return {name: text for each in made for name, text in each.outputs().items()}
 
 

@@ -7,12 +7,13 @@ They come from the table in `palimpsest.services.chat.commands.table`, the termi
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dev import GENERATED
 from palimpsest.cli.main import COMMANDS as PROGRAMS
-from palimpsest.cli.main import parser_for
+from palimpsest.cli.main import build_parser
 from palimpsest.services.chat.commands.table import COMMANDS as SLASH
 from palimpsest.terminal.commands import OWN
 
@@ -56,10 +57,12 @@ def page() -> str:
 
 def _program(name: str) -> str:
     """The section about one command of the program."""
-    command = _choices(parser_for([name]))[name]
-    parts = [f"### `palimpsest {name}`", f"{PROGRAMS[name].help}"]
+    command = commands_of(build_parser([name]))[name]
+    parts = [f"### `palimpsest {name}`", command.description or ""]
     if arguments := list(_arguments(command)):
         parts.append(_table(("Argument", "Meaning"), arguments).rstrip())
+    if command.epilog:
+        parts.append(textwrap.indent(command.epilog.partition("\n\n")[2], "  "))
     return "\n\n".join(parts) + "\n"
 
 
@@ -69,8 +72,8 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
         if isinstance(action, argparse._SubParsersAction):
             for choice in action._choices_actions:
                 yield from _action(choice.dest, action.choices[choice.dest], choice.help or "")
-        elif not isinstance(action, argparse._HelpAction | argparse._VersionAction):
-            yield f"`{_usage(action)}`", action.help or ""
+        elif is_told(action):
+            yield f"`{usage_of(action)}`", action.help or ""
 
 
 def _action(name: str, parser: argparse.ArgumentParser, meaning: str) -> Iterator[tuple[str, str]]:
@@ -84,7 +87,14 @@ def _action(name: str, parser: argparse.ArgumentParser, meaning: str) -> Iterato
     yield from ((f"`{name}` {argument}", help) for argument, help in options)
 
 
-def _usage(action: argparse.Action) -> str:
+def is_told(action: argparse.Action) -> bool:
+    """Whether an argument is worth a line: it belongs to the command alone, and is not hidden."""
+    common = isinstance(action, argparse._HelpAction | argparse._VersionAction)
+    return not common and action.help != argparse.SUPPRESS
+
+
+def usage_of(action: argparse.Action) -> str:
+    """An argument as it is typed, such as `--port N` or `[FOLDER]`."""
     value = action.metavar or (
         "{" + ",".join(map(str, action.choices)) + "}" if action.choices is not None else action.dest.upper()
     )
@@ -100,7 +110,7 @@ def _bare(argument: str) -> str:
     return f"[{text}]" if text.startswith("--") else text
 
 
-def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """The parsers of the commands, by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

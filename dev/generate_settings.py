@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dev import GENERATED, ROOT
 from dev.metamodel import DeclarationError, Docs
+from palimpsest.__about__ import __version__
 from palimpsest.app.settings_files import PROJECT_FILE, USER_FILE
 from palimpsest.domain.settings import settings as declarations
 from palimpsest.domain.settings.schema import NAME, Kind, Setting
@@ -185,13 +186,14 @@ def _read_docs() -> dict[str, str]:
 
 
 def manifest(before: str) -> str:
-    """The extension's manifest with the server's settings in it; `before` is the text of the manifest now.
+    """The extension's manifest with the server's settings and version in it; `before` is the text of the manifest now.
 
     The first group of its configuration is the server's. The others are written by hand and stay, and so does every
     other key. A workspace that nobody trusts may set none of them: `restrictedConfigurations` lists those that a
     workspace could set otherwise.
     """
     read = json.loads(before)
+    read["version"] = __version__
     groups = [contributed_configuration(), *read["contributes"]["configuration"][1:]]
     read["contributes"]["configuration"] = groups
     read["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"] = [

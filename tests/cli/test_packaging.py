@@ -143,8 +143,9 @@ def test_the_wheel_holds_the_three_packages_typed_and_licensed(wheel: zipfile.Zi
     names = wheel.namelist()
     tops = {name.split("/")[0] for name in names}
     information = f"palimpsest_ls-{__version__}.dist-info"
-    assert tops == {"palimpsest", "palimpsest_clients", "palimpsest_hub", information}
-    typed = {f"{package}/py.typed" for package in tops - {information}}
+    packages = {"palimpsest", "palimpsest_clients", "palimpsest_hub"}
+    assert tops == {*packages, information, f"palimpsest_ls-{__version__}.data"}
+    typed = {f"{package}/py.typed" for package in packages}
     assert {*typed, f"{information}/licenses/LICENSE"} <= set(names)
 
 
@@ -167,7 +168,18 @@ def test_the_version_comes_from_one_place(wheel: zipfile.ZipFile) -> None:
     metadata = HeaderParser().parsestr(wheel.read(f"palimpsest_ls-{__version__}.dist-info/METADATA").decode())
     assert metadata["Version"] == __version__
     assert "version" not in PROJECT["project"]
-    assert json.loads((EXTENSION / "package.json").read_text("utf-8")).get("version", __version__) == __version__
+    for file in ("package.json", "package-lock.json"):  # `make generate` writes it into them
+        assert json.loads((EXTENSION / file).read_text("utf-8"))["version"] == __version__
+
+
+def test_the_wheel_brings_the_manual_and_what_completes_commands_in_each_shell(wheel: zipfile.ZipFile) -> None:
+    shared = f"palimpsest_ls-{__version__}.data/data/share/"
+    assert {name.removeprefix(shared) for name in wheel.namelist() if name.startswith(shared)} == {
+        "man/man1/palimpsest.1",
+        "bash-completion/completions/palimpsest",
+        "zsh/site-functions/_palimpsest",
+        "fish/vendor_completions.d/palimpsest.fish",
+    }
 
 
 # ------------------------------------------------------------------------------------------------ set-up

@@ -6,33 +6,49 @@ import argparse
 import sys
 from pathlib import Path
 
+from palimpsest.cli.parser import examples
 from palimpsest.terminal.chat import Wish
 from palimpsest.terminal.chat import run as run_chat
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", nargs="?", help="the workspace folder (default: the current folder)")
+    parser.description = (
+        "Talk about a folder in the terminal. The newest conversation of the folder is continued. Without the key of a "
+        "model service, Palimpsest answers by searching the files of the folder. /help in the chat lists its commands, "
+        "and Ctrl-D leaves it."
+    )
+    parser.epilog = examples(
+        "palimpsest chat                                    # about the folder that you are in",
+        'palimpsest chat ~/src/shop "Where is the tax?"     # begin with a question',
+        'git diff | palimpsest chat -p "Review this"        # print one answer, and leave',
+    )
     parser.add_argument(
-        "question", nargs="?", help="the first message; alone, a text with a blank in it is one, and no folder"
+        "folder", nargs="?", metavar="FOLDER", help="the folder to talk about (default: the one that you are in)"
+    )
+    parser.add_argument(
+        "question",
+        nargs="?",
+        metavar="QUESTION",
+        help="the first message; the folder may be left out when the question has more than one word",
     )
     parser.add_argument(
         "-p",
         "--print",
         action="store_true",
-        help="print the answer to one question and leave; what is piped in is added to the question",
+        help="print the answer to one question and leave; text from a pipe is added to the question",
     )
     parser.add_argument(
-        "--json", action="store_true", help="as -p, but print one JSON object: the answer, and how it ended"
+        "--json", action="store_true", help="like -p, but print a JSON object with the answer and how it ended"
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--new", action="store_true", help="start a new conversation instead of continuing the newest one"
+        "--new", action="store_true", help="begin a new conversation instead of continuing the newest one"
     )
     which.add_argument(
         "--resume",
         metavar="CONVERSATION",
         default="",
-        help="continue a conversation: its number in /resume, its id or its title, or the beginning of one",
+        help="continue this conversation: its number as `palimpsest export` lists it, or how its title or id begins",
     )
     parser.set_defaults(run=run)
 

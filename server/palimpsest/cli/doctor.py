@@ -13,6 +13,7 @@ from palimpsest.app.compose import load_folders
 from palimpsest.app.folder_settings import FolderSettingsReader
 from palimpsest.app.places import read_places, store_directory, user_file
 from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.cli.parser import examples, takes_folder
 from palimpsest.domain.errors import StoreError
 from palimpsest.printing import complain, say, say_json
 from palimpsest.services.folder.adoption import Adopted, adopt
@@ -31,39 +32,59 @@ NOT_LOOKED_AT: Final = 2
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "Check that the conversations of a folder are stored undamaged, and that only you can read the files. Nothing "
+        "is changed without --repair. The exit code is 0 when all is well, 1 for problems, and 2 when something could "
+        "not be checked."
     )
+    parser.epilog = examples("palimpsest doctor ~/src/shop")
+    takes_folder(parser)
     parser.add_argument(
-        "--repair", action="store_true", help="repair what can be repaired without losing anything, after a copy"
+        "--repair",
+        action="store_true",
+        help="copy the database, then repair what can be repaired without losing anything",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    parser.add_argument("--json", action="store_true", help="print the findings as a JSON object")
     parser.set_defaults(run=doctor)
 
 
 def configure_backup(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "Copy the database in which the conversations of a folder are kept. It may be in use meanwhile. The name of "
+        "the copy is printed."
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the file for the copy (default: beside the store)")
+    parser.epilog = examples("palimpsest backup ~/src/shop --output shop.db")
+    takes_folder(parser)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the copy (default: a file beside the database)")
     parser.set_defaults(run=back_up)
 
 
 def configure_rescue(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the damaged database, which stays as it is")
+    parser.description = (
+        "Save the messages that a damaged database still holds, as files that `palimpsest import` reads. The database "
+        "itself is not changed. `palimpsest doctor` tells you whether a database is damaged, and where it is."
+    )
+    parser.epilog = examples("palimpsest rescue palimpsest.db --output rescued")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the damaged database")
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", required=True, help="a new folder for the rescued conversations"
+        "--output", type=Path, metavar="FOLDER", required=True, help="a new folder for the files with conversations"
     )
     parser.set_defaults(run=rescue)
 
 
 def configure_adopt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "store", type=Path, metavar="OLD_STORE", help="the store of the folder at its old place, which stays as it is"
+    parser.description = (
+        "Bring over the conversations of a folder that you moved or renamed: they are kept under the path that it had. "
+        "When you open the folder at its new path, Palimpsest offers the same, and names OLD_STORE. Nothing there is "
+        "changed."
     )
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), help="the folder at its new place (default: the current folder)"
+        "store",
+        type=Path,
+        metavar="OLD_STORE",
+        help="where the conversations of the old path are kept: the directory that `palimpsest doctor OLD_PATH` prints",
     )
+    takes_folder(parser)
     parser.set_defaults(run=adopt_store)
 
 

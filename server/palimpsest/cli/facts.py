@@ -6,12 +6,12 @@ import argparse
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from palimpsest.app.compose import load_folders
+from palimpsest.cli.parser import add_action, examples, takes_folder
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.facts.fact import FactFilter, FactId, Place, Span, StoredFact
 from palimpsest.domain.facts.text import author_remark, place_text, sign_of
@@ -23,31 +23,45 @@ MOST_LISTED = 1_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "List, search, add and remove the facts about a folder. A fact is a sentence that Palimpsest noted from your "
+        "conversations, such as a decision, and the lines of a file that it depends on. Models are sent the facts that "
+        "matter to a question. A fact is stale when its lines have changed."
     )
+    parser.epilog = examples(
+        "palimpsest facts list --stale",
+        'palimpsest facts pin "Prices are in cents." --at src/prices.py:1-20',
+        "palimpsest facts forget 12",
+    )
+    takes_folder(parser, name="--folder")
     actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list the facts, newest first")
-    listing.add_argument("--stale", action="store_true", help="only facts whose source files have changed")
+    listing = add_action(actions, "list", "list the facts, newest first")
+    listing.add_argument("--stale", action="store_true", help="only facts whose lines have changed")
     listing.add_argument(
-        "--path", metavar="FILE", help="only facts that rest on this file, a path relative to the folder"
+        "--path", metavar="FILE", help="only facts that depend on this file; its path begins in the folder"
     )
-    searching = actions.add_parser("search", help="list the facts that match, best first")
+    searching = add_action(actions, "search", "list the facts that match some words, the best match first")
     searching.add_argument("words", nargs="+", metavar="WORD", help="words to search for")
-    pinning = actions.add_parser("pin", help="add a fact and pin it")
-    pinning.add_argument("words", nargs="+", metavar="WORD", help="the words of the fact, one sentence")
-    pinning.add_argument("--at", metavar="PATH[:FIRST-LAST]", help="the file and the lines that the fact rests on")
+    pinning = add_action(actions, "pin", "add a fact that you write, and keep it for good")
+    pinning.add_argument("words", nargs="+", metavar="WORD", help="the fact, one sentence")
+    pinning.add_argument(
+        "--at", metavar="PATH[:FIRST-LAST]", help="the file, and the lines in it, that the fact depends on"
+    )
     for name, what in (
-        ("verify", "confirm that facts still hold, although their files have changed"),
-        ("forget", "forget facts; you can restore them for 30 days"),
-        ("restore", "restore forgotten facts"),
+        ("verify", "confirm that stale facts are still true"),
+        ("forget", "remove facts; for 30 days you can restore them"),
+        ("restore", "bring back facts that you removed"),
     ):
-        action = actions.add_parser(name, help=what)
-        action.add_argument("ids", nargs="+", type=int, metavar="NUMBER", help="the number of a fact in the list")
+        action = add_action(actions, name, what)
+        action.add_argument(
+            "ids", nargs="+", type=int, metavar="NUMBER", help="the number of a fact, as `list` shows it"
+        )
         if name == "forget":
-            action.add_argument("--yes", action="store_true", help="forget shared facts, which your team forgets too")
-    actions.add_parser("export", help="write every fact, also those that no longer hold, as one JSON object per line")
-    clearing = actions.add_parser("clear", help="delete all facts for good")
+            action.add_argument(
+                "--yes", action="store_true", help="also remove facts that your team shares, for the whole team"
+            )
+    add_action(actions, "export", "print every fact, also the removed and replaced ones, one JSON object per line")
+    clearing = add_action(actions, "clear", "delete all facts for good")
     clearing.add_argument("--yes", action="store_true", help="confirm the deletion")
     parser.set_defaults(run=run)
 

@@ -5,17 +5,30 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from palimpsest.cli.parser import examples
 from palimpsest_clients.fake import command
 from palimpsest_clients.fake.server import NAMES
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
+    parser.description = (
+        "Run a model service on this machine whose answers are made up: to try an editor, or to see what happens when "
+        "a service fails, without a key and without costs. It prints what to set so that Palimpsest uses it, and runs "
+        "until Ctrl-C. docs/fake-provider.md describes the scripts."
+    )
+    parser.epilog = examples("palimpsest fake-provider --format chat --script answers.jsonl")
+    parser.add_argument("--port", type=int, metavar="N", default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
-        "--format", choices=(*NAMES, "all"), default="all", help="the wire format of the service (default: all of them)"
+        "--format",
+        choices=(*NAMES, "all"),
+        default="all",
+        help="the API that it imitates; `chat` is Chat Completions (default: all of them)",
     )
     parser.add_argument(
-        "--script", type=Path, metavar="FILE", help="the answers and failures to give, one JSON object per line"
+        "--script",
+        type=Path,
+        metavar="FILE",
+        help="the answers and failures to give, in order, one JSON object per line",
     )
     parser.set_defaults(run=run)
 

@@ -11,6 +11,7 @@ from palimpsest.app.hubs import local_folder
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.cli.extras import has_extra
+from palimpsest.cli.parser import add_action, examples
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.printing import say, say_json
 from palimpsest.wording import counted
@@ -25,46 +26,60 @@ _TOKEN_DAYS: Final = 90
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Set up and manage a hub: a PostgreSQL database through which a team, or your own machines, have the same "
+        "conversations. Members of a team need none of this: they set `hub.url`, and type /share in a chat. It needs "
+        "additional packages: pip install 'palimpsest-ls[hub]'. docs/hub.md tells the whole."
+    )
+    parser.epilog = examples(
+        "palimpsest hub local start                               # a hub of your own on this machine",
+        "palimpsest hub --address postgresql://owner@hub.example.org/hub setup",
+        "palimpsest hub member add ann platform --login ann       # prints ann's password",
+    )
     parser.add_argument(
         "--address",
         default=os.environ.get(_ADDRESS),
-        help=f"the hub's database, for its administrator, as libpq takes it (default: {_ADDRESS}, or the local hub)",
+        help=f"the address of the database, for its owner (default: the variable {_ADDRESS}, else your own hub)",
     )
     parser.add_argument(
-        "--folder", type=Path, help="the folder of the local hub (default: in the data folder of Palimpsest)"
+        "--folder", type=Path, help="where your own hub is kept (default: in the data folder of Palimpsest)"
     )
     actions = parser.add_subparsers(title="actions", dest="action", required=True, metavar="ACTION")
-    setting_up = actions.add_parser("setup", help="make the hub's schema in a database, or bring it up to date")
-    setting_up.add_argument("--restored", action="store_true", help="the database was restored from a backup")
+    setting_up = add_action(actions, "setup", "make the tables of a hub in a database, or bring them up to date")
+    setting_up.add_argument("--restored", action="store_true", help="say that the database was restored from a backup")
     setting_up.add_argument(
-        "--shared-login", metavar="LOGIN", help="also make a login that members share, as behind a pooler"
+        "--shared-login", metavar="LOGIN", help="also make one login for all members, who then also need a token each"
     )
-    member = actions.add_parser("member", help="who is in which team")
+    member = add_action(actions, "member", "add, remove and list the members of teams")
     member_actions = member.add_subparsers(dest="member_action", required=True, metavar="ACTION")
-    adding = member_actions.add_parser("add", help="add a member to a team, or give another role")
-    adding.add_argument("name", metavar="NAME", help="the name that others read")
-    adding.add_argument("team", metavar="TEAM", help="the team, which is made when it is new")
+    adding = add_action(member_actions, "add", "add a member to a team, or change the role")
+    adding.add_argument("name", metavar="NAME", help="the name that the team sees")
+    adding.add_argument("team", metavar="TEAM", help="the team; a new one is made")
     adding.add_argument("--role", choices=_ROLES, default="writer", help="what the member may do (default: writer)")
-    adding.add_argument("--login", help="also make a login of the member's own, and print its password")
-    removing = member_actions.add_parser("remove", help="take a member out of a team")
+    adding.add_argument("--login", help="also make a login for the member alone, and print its password")
+    removing = add_action(member_actions, "remove", "take a member out of a team")
     removing.add_argument("name", metavar="NAME", help="the name of the member")
     removing.add_argument("team", metavar="TEAM", help="the team")
-    listing = member_actions.add_parser("list", help="list the members of all teams")
-    listing.add_argument("--json", action="store_true", help="as one JSON object per line")
-    token = actions.add_parser("token", help="tokens, by which the hub knows members who share a login")
+    listing = add_action(member_actions, "list", "list the members of all teams")
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    token = add_action(actions, "token", "make and end tokens, which tell members with one login apart")
     token_actions = token.add_subparsers(dest="token_action", required=True, metavar="ACTION")
-    creating = token_actions.add_parser("create", help="make a token for a member, and print it")
+    creating = add_action(token_actions, "create", "make a token for a member, and print it")
     creating.add_argument("name", metavar="NAME", help="the name of the member")
     creating.add_argument(
-        "--days", type=int, default=_TOKEN_DAYS, help=f"how long it works, in days (default: {_TOKEN_DAYS})"
+        "--days", type=int, metavar="N", default=_TOKEN_DAYS, help=f"how many days it works (default: {_TOKEN_DAYS})"
     )
-    revoking = token_actions.add_parser("revoke", help="end all tokens of a member")
+    revoking = add_action(token_actions, "revoke", "end all tokens of a member")
     revoking.add_argument("name", metavar="NAME", help="the name of the member")
-    actions.add_parser("doctor", help="check the hub: its schema, who may do what, every digest")
-    exporting = actions.add_parser("export", help="write all that the hub holds of a team, one JSON object per line")
+    add_action(actions, "doctor", "check that the hub is set up rightly and holds nothing damaged")
+    exporting = add_action(actions, "export", "print all that the hub holds of a team, one JSON object per line")
     exporting.add_argument("team", metavar="TEAM", help="the name of the team")
-    local = actions.add_parser("local", help="a hub of your own on this machine")
-    local.add_argument("what", choices=("start", "stop", "status"), help="what to do with it; start makes it")
+    local = add_action(actions, "local", "run a hub of your own on this machine")
+    local.add_argument(
+        "what",
+        choices=("start", "stop", "status"),
+        help="start it, stop it, or print whether it runs; the first start makes it",
+    )
     parser.set_defaults(run=run)
 
 

@@ -13,29 +13,44 @@ from palimpsest.app.model_clients import ask_service, build_client
 from palimpsest.app.places import user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.stored_keys import stored_keys
+from palimpsest.cli.parser import examples
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, InvalidRequest, ProviderError
 from palimpsest.domain.models.providers import ProviderEntry, configured
 from palimpsest.printing import say
 from palimpsest.services.models.keys import Key, find_entry
 from palimpsest.services.models.model_services import Verdict
 
-_NAMES: Final = "a service that takes a key (docs/providers.md lists them), or one of your own settings"
+_NAMES: Final = "the service, such as anthropic, openai, gemini or openrouter; or one of your own settings"
 
 
 def configure_login(parser: argparse.ArgumentParser) -> None:
     # No `choices`: argparse would print the refused word, which may be a key.
-    parser.add_argument("provider", metavar="PROVIDER", help=_NAMES)
+    parser.description = (
+        "Save your key of a model service. The key is asked for and not shown, tried at the service, and kept in your "
+        "system's keyring, or in a file that only you can read. From a pipe, the first line is the key."
+    )
+    parser.epilog = examples(
+        "palimpsest login anthropic",
+        "pass show openai | palimpsest login openai",
+    )
+    parser.add_argument("provider", metavar="SERVICE", help=_NAMES)
+    parser.add_argument("key", nargs="*", help=argparse.SUPPRESS)  # refused by us: argparse would print it
     parser.set_defaults(run=log_in)
 
 
 def configure_logout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("provider", metavar="PROVIDER", help=_NAMES)
+    parser.epilog = examples("palimpsest logout anthropic")
+    parser.add_argument("provider", metavar="SERVICE", help=_NAMES)
     parser.set_defaults(run=log_out)
 
 
 def log_in(arguments: argparse.Namespace) -> int:
     """Read a key, try it at its service and store it. Raises InvalidRequest when no key was entered, ProviderError when
     the service refuses it; nothing is stored then."""
+    if arguments.key:
+        raise InvalidRequest(
+            "Do not type the key behind the name: it would stay in your shell's history. It is asked for."
+        )
     entry = _entry(arguments.provider)
     provider = entry.name
     key = _ask(provider)
@@ -56,7 +71,7 @@ def log_in(arguments: argparse.Namespace) -> int:
 
 
 def log_out(arguments: argparse.Namespace) -> int:
-    """Remove a stored key. Raises InvalidRequest when it cannot be removed."""
+    """Remove a saved key. Raises InvalidRequest when it cannot be removed."""
     entry = _entry(arguments.provider)
     provider = entry.name
     if stored_keys().remove(provider):

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.__about__ import __version__
+from palimpsest.cli.parser import WRONG_ARGUMENTS, Parser, examples
 from palimpsest.domain.errors import PalimpsestError, system_sentence
 from palimpsest.printing import complain
 
 _BROKEN_PIPE: Final = 141
 """The exit code that a shell reports for a program that SIGPIPE ended."""
+
+
+_ABOUT: Final = (
+    "Talk with language models about the files of a folder, in the terminal or in your editor. Every conversation is "
+    "kept on this machine, in one database for each folder."
+)
+_BEGIN: Final = examples(
+    "palimpsest chat                  # talk about the folder that you are in; needs no key",
+    "palimpsest login anthropic       # save your key, so that a model answers",
+    "palimpsest COMMAND --help        # what a command does and takes",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,33 +43,29 @@ class Command:
 
 COMMANDS: Final = {
     "chat": Command("chat:configure", "Talk about a folder in the terminal."),
-    "serve": Command("serve:configure", "Serve an editor over the Language Server Protocol."),
-    "acp": Command("acp:configure", "Serve an editor over the Agent Client Protocol. Needs the extra `acp`."),
-    "mcp": Command("mcp:configure", "Let other agents read a folder's conversations. Needs the extra `mcp`."),
+    "login": Command("login:configure_login", "Save your key of a model service, such as anthropic or openai."),
+    "logout": Command("login:configure_logout", "Remove a saved key."),
+    "models": Command("models:configure", "List the models that you can use, and what the others still need."),
+    "trust": Command(
+        "trust:configure", "Allow the settings, instructions and tools that come with a folder to take effect."
+    ),
+    "facts": Command("facts:configure", "List, search, add and remove what Palimpsest has noted about a folder."),
+    "export": Command("transfer:configure_export", "Write a conversation to a file, or print it."),
+    "import": Command("transfer:configure_import", "Add a conversation from a file to a folder."),
+    "doctor": Command("doctor:configure_doctor", "Check that the conversations of a folder are undamaged and private."),
+    "backup": Command("doctor:configure_backup", "Copy the database of a folder's conversations."),
+    "rescue": Command("doctor:configure_rescue", "Save the messages that a damaged database still holds."),
+    "adopt": Command("doctor:configure_adopt", "Bring over the conversations of a folder that you moved or renamed."),
+    "serve": Command("serve:configure", "Run the language server. Your editor starts it for you."),
+    "acp": Command("acp:configure", "Run the agent for an editor that speaks the Agent Client Protocol, such as Zed."),
+    "mcp": Command("mcp:configure", "Let another AI program read the conversations of a folder, over MCP."),
     "mcp-servers": Command(
-        "mcp_servers:configure", "List the MCP servers whose tools models may call, or try one. Needs the extra `mcp`."
+        "mcp_servers:configure", "List the MCP servers, whose tools models may use in a folder, or try one."
     ),
-    "login": Command(
-        "login:configure_login", "Store the key of a model service. From a pipe, the first line is the key."
-    ),
-    "logout": Command("login:configure_logout", "Remove the stored key of a model service."),
-    "models": Command("models:configure", "List the models, and what is missing to use those that are unavailable."),
-    "trust": Command("trust:configure", "Trust a folder: its settings, instructions and tools then count."),
-    "facts": Command("facts:configure", "List, search, pin and remove the facts about a folder."),
-    "export": Command("transfer:configure_export", "Write a conversation to a file, or to stdout."),
-    "import": Command(
-        "transfer:configure_import", "Read an exported conversation or a recorded session into a folder."
-    ),
-    "doctor": Command("doctor:configure_doctor", "Check that a folder's store is intact and private."),
-    "backup": Command("doctor:configure_backup", "Copy a folder's store, also while it is in use."),
-    "rescue": Command("doctor:configure_rescue", "Save the messages that a damaged store still holds."),
-    "adopt": Command("doctor:configure_adopt", "Bring the conversations of a moved folder to its new place."),
-    "hub": Command("hub:configure", "Set up a hub, through which teams share conversations. Needs the extra `hub`."),
-    "replay": Command(
-        "replay:configure",
-        "Run recorded sessions through the context engine, or make a conversation's requests again, and check each.",
-    ),
-    "fake-provider": Command("fake_provider:configure", "Start a model service that makes its answers up, for tests."),
+    "hub": Command("hub:configure", "Set up and manage a hub, the database through which a team shares conversations."),
+    "replay": Command("replay:configure", "Show what a model was sent, and check that it can be made again exactly."),
+    "fake-provider": Command("fake_provider:configure", "Run a model service with made-up answers, to try things out."),
+    "completion": Command("completion:configure", "Print a script that completes commands in your shell."),
 }
 """In the order of the help."""
 
@@ -66,8 +73,13 @@ COMMANDS: Final = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the process's exit code. An expected failure is one sentence on stderr."""
     words = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    called = next((word for word in words if not word.startswith("-")), None)
+    if called is not None and called not in COMMANDS:
+        return _unknown(called)
     try:
-        arguments = parser_for(words).parse_args(words)
+        arguments, unknown = build_parser([called]).parse_known_args(words)
+        if unknown:
+            arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         code: int = arguments.run(arguments)
         if not sys.stdout.closed:
             sys.stdout.flush()  # here, where a reader who has left is no trouble
@@ -82,20 +94,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
-    """A parser that knows the arguments of the command in `words`, and the names of all others."""
-    parser = argparse.ArgumentParser(
-        prog="palimpsest", description="Talk with language models about a folder, in the terminal or in an editor."
-    )
-    parser.add_argument("--version", action="version", version=f"palimpsest {__version__}")
+def build_parser(names: Collection[str | None]) -> Parser:
+    """A parser that knows the names of all commands, and the arguments of these. It imports only their modules."""
+    parser = Parser(prog="palimpsest", description=_ABOUT, epilog=_BEGIN)
+    parser.add_argument("--version", action="version", version=f"palimpsest {__version__}", help="print the version")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    called = next((word for word in words if not word.startswith("-")), None)
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.help, description=command.help)
-        if name == called:
+        subparser.set_defaults(parser=subparser)
+        if name in names:
             module, _, function = command.configure.partition(":")
             getattr(importlib.import_module(f"palimpsest.cli.{module}"), function)(subparser)
     return parser
+
+
+def _unknown(written: str) -> int:
+    from palimpsest.wording import nearest
+
+    near = " or ".join(f"`palimpsest {name}`" for name in nearest(written, COMMANDS))
+    hint = f"Did you mean {near}?" if near else "`palimpsest --help` lists the commands."
+    complain(f"There is no command {written!r}. {hint}")
+    return WRONG_ARGUMENTS
 
 
 def _fail(sentence: str) -> int:

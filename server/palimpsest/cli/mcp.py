@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palimpsest.cli.extras import has_extra
+from palimpsest.cli.parser import takes_folder
 from palimpsest.cli.serve import log_to_stderr
 
 if TYPE_CHECKING:
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "Let another AI program read the conversations and facts of a folder, over the Model Context Protocol (MCP). "
+        "That program starts this command and talks to it; it can read, and change nothing. It needs additional "
+        "packages: pip install 'palimpsest-ls[mcp]'."
     )
+    takes_folder(parser, name="--folder")
     parser.set_defaults(run=run)
 
 

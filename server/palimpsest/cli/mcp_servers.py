@@ -11,6 +11,7 @@ from palimpsest.app.mcp_connections import connect, is_installed
 from palimpsest.app.places import user_file
 from palimpsest.app.settings_files import load_settings
 from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.cli.parser import add_action, examples, takes_folder
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.mcp.config import ServerConfig
 from palimpsest.domain.mcp.folder_files import Configured, together
@@ -23,17 +24,24 @@ from palimpsest.wording import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="list the configured servers; nothing is started")
-    testing = commands.add_parser("test", help="start one server, and list what it offers")
-    testing.add_argument("name", help="the server")
+    parser.description = (
+        "List the MCP servers that models may use in a folder, or try one. An MCP server is a program, or an address, "
+        "that gives a model more tools, such as a search of your issues. You name servers in your settings; files of "
+        "the folder can name some too. Trying one needs additional packages: pip install 'palimpsest-ls[mcp]'."
+    )
+    parser.epilog = examples(
+        "palimpsest mcp-servers list",
+        "palimpsest mcp-servers test issues     # start the server `issues`, and list its tools",
+    )
+    commands = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+    listing = add_action(commands, "list", "list the servers and start none")
+    testing = add_action(commands, "test", "start one server, list what it offers, and end it")
+    testing.add_argument("name", metavar="NAME", help="the name of the server, as `list` shows it")
     testing.add_argument(
-        "--yes", action="store_true", help="start it also when a file of the folder asks for it, and not your settings"
+        "--yes", action="store_true", help="start it although a file of the folder names it, and not your settings"
     )
     for each, run in ((listing, run_list), (testing, run_test)):
-        each.add_argument(
-            "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
-        )
+        takes_folder(each, name="--folder")
         each.set_defaults(run=run)
 
 

@@ -42,7 +42,11 @@ _LIMITS: Final = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
+    parser.description = (
+        "List the models that you can use, with their limits in tokens, and what is missing for the others. The list "
+        "comes from your keys and settings, and from what the services say that they have."
+    )
+    parser.add_argument("--json", action="store_true", help="print the models as a JSON array")
     parser.set_defaults(run=run)
 
 

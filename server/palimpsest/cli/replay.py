@@ -20,6 +20,7 @@ from typing import Final, TypeVar, assert_never
 from palimpsest.app.compose import load_folders
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
+from palimpsest.cli.parser import examples
 from palimpsest.cli.transfer import meant
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import InvalidRequest
@@ -68,44 +69,62 @@ _LONG: Final = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show what a model was sent, and check that it can be made again. With --conversation, every request of a "
+        "conversation is made again from what is kept, and compared with what was sent. With FILE, recorded sessions "
+        "are gone through as if a model were asked, with any limits, and a table of tokens and prices is printed. No "
+        "model is asked."
+    )
+    parser.epilog = examples(
+        "palimpsest replay --conversation 3                 # the third that `palimpsest export` lists",
+        "palimpsest replay --conversation 3 --show 41       # the request that message 41 answers",
+        "palimpsest replay --window 8000 session.jsonl.xz",
+    )
     parser.add_argument(
         "files",
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="an exported conversation or a recorded session: JSON lines, plain or .xz",
+        help="a file that `palimpsest import` could read",
     )
     parser.add_argument(
-        "--model", default="offline", help="the model whose limits and tokenizer are used (default: offline)"
+        "--model",
+        default="offline",
+        help="with FILE: the model whose limits and way of counting tokens are used (default: offline)",
     )
-    parser.add_argument("--window", type=int, help="the context window in tokens (default: the model's)")
-    parser.add_argument("--reserve", type=int, help="the tokens reserved for an answer (default: the model's)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per session instead of a table")
+    parser.add_argument(
+        "--window",
+        type=int,
+        metavar="N",
+        help="with FILE: how many tokens the model takes (default: what the model does)",
+    )
+    parser.add_argument(
+        "--reserve", type=int, metavar="N", help="with FILE: how many of them are kept free for the answer"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--show",
         type=int,
         metavar="N",
-        help="print the context before message N of the one FILE, as a page to read, and nothing else; with "
-        "--conversation, the request that message N came of, as the model was sent it",
+        help="print the one request that message number N answers, as a model is sent it",
     )
     parser.add_argument(
         "--conversation",
         metavar="CONVERSATION",
-        help="make every request of a stored conversation again and compare it with what was sent: its number, its id "
-        "or its title, or the beginning of one",
+        help="the conversation to check: its number as `palimpsest export` lists it, or how its title or id begins",
     )
     parser.add_argument(
         "--folder",
         type=Path,
         default=Path(),
-        help="the workspace folder of --conversation (default: the current folder)",
+        help="with --conversation: its folder (default: the one that you are in)",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.files) == (arguments.conversation is not None):
-        raise InvalidRequest("Give the files of sessions to replay, or --conversation for a stored conversation.")
+        raise InvalidRequest("Name files, or a conversation with --conversation, and not both.")
     if arguments.conversation is not None:
         root, name = arguments.folder.resolve(), arguments.conversation
         if arguments.show is not None:

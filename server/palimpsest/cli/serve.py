@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from palimpsest.__about__ import __version__
+from palimpsest.cli.parser import examples
 from palimpsest.printing import complain
 
 if TYPE_CHECKING:
@@ -23,21 +24,31 @@ _QUOTING: Final = ("httpcore", "httpx", "peewee")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run the language server, which keeps the conversations of your folders for editors. Your editor starts this "
+        "command and talks to it over the Language Server Protocol; alone in a terminal it waits for an editor."
+    )
+    parser.epilog = examples("palimpsest serve --stdio     # the command to name in an editor's configuration")
     transport = parser.add_mutually_exclusive_group()
-    transport.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
-    transport.add_argument("--tcp", action="store_true", help="listen on the loopback; clients need the token")
-    parser.add_argument("--port", type=int, default=0, help="with --tcp: the port (default: a free one)")
+    transport.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (the default)")
+    transport.add_argument(
+        "--tcp", action="store_true", help="listen on a port of this machine; an editor must send the token"
+    )
+    parser.add_argument("--port", type=int, metavar="N", default=0, help="with --tcp: the port (default: a free one)")
     parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="with --tcp: the file for the token, which only you can read"
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="with --tcp: the file to write the token to, which only you can read",
     )
     parser.add_argument("--clientProcessId", type=int, metavar="PID", help="ignored; some editors pass it")
     parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warning", "error"),
         default="warning",
-        help="the least level that is logged to stderr",
+        help="how much to log on stderr (default: warning)",
     )
-    parser.add_argument("--version", action="version", version=f"palimpsest {__version__}")
+    parser.add_argument("--version", action="version", version=f"palimpsest {__version__}", help="print the version")
     parser.set_defaults(run=run)
 
 

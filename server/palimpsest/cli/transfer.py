@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from palimpsest.app.compose import load_folders
+from palimpsest.cli.parser import examples, takes_folder
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
@@ -23,27 +24,34 @@ T = TypeVar("T")
 
 
 def configure_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "conversation",
-        nargs="?",
-        metavar="CONVERSATION",
-        help="its number, its id or its title, or the beginning of one; without it, the conversations are listed",
+    parser.description = (
+        "Write a conversation to a file, or print it. `palimpsest import` reads it again, here or on another machine. "
+        "Without CONVERSATION, the conversations of the folder are listed."
+    )
+    parser.epilog = examples(
+        "palimpsest export                              # list the conversations",
+        "palimpsest export 3 --output tax-rates.jsonl   # the third of the list",
     )
     parser.add_argument(
-        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+        "conversation", nargs="?", metavar="CONVERSATION", help="its number in the list, or how its title or id begins"
     )
+    takes_folder(parser, name="--folder")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="the file to write, which only you can read (default: stdout)"
+        "--output", type=Path, metavar="FILE", help="the file to write, which only you can read (default: print it)"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
     parser.set_defaults(run=export_conversation)
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the file to read: JSON lines, plain or .xz")
-    parser.add_argument(
-        "--folder", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "Add a conversation to a folder: one that `palimpsest export` or `palimpsest rescue` wrote, or messages that "
+        "were recorded elsewhere, one JSON object per line with a role and a content. The conversations that are there "
+        "stay as they are."
     )
+    parser.epilog = examples("palimpsest import tax-rates.jsonl --folder ~/src/shop")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the file to read: JSON lines, also compressed as .xz")
+    takes_folder(parser, name="--folder")
     parser.set_defaults(run=import_conversation)
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from palimpsest.app.trusted_folders import trusted_folders
+from palimpsest.cli.parser import examples, takes_folder
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.printing import say
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path(), help="the workspace folder (default: the current folder)"
+    parser.description = (
+        "Trust a folder: the settings, instructions for models, and tools that come with its files then take effect. "
+        "They are ignored in any other folder, because whoever wrote the files could use them against you. In an "
+        "editor that asks you the same, answer there."
     )
+    parser.epilog = examples("palimpsest trust ~/src/shop", "palimpsest trust --list")
+    takes_folder(parser)
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--revoke", action="store_true", help="stop trusting the folder")
     instead.add_argument("--list", action="store_true", help="list the trusted folders")

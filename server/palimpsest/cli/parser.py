@@ -1,0 +1,57 @@
+"""The parsers of `palimpsest` and of its commands: how their help looks, and what they say of wrong arguments."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from palimpsest.printing import complain
+
+WRONG_ARGUMENTS: Final = 2
+"""The exit code for arguments that mean nothing."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in sentences what is wrong with the arguments, and how to go on."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, **options})
+        self._positionals.title = "arguments"
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message[:1].upper()}{message[1:].rstrip('.')}. `{self.prog} --help` shows how it is used.")
+        raise SystemExit(WRONG_ARGUMENTS)
+
+
+class _Help(argparse.HelpFormatter):
+    """Fills paragraphs, and leaves those that begin with a blank as they are: they are examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.split("\n\n")
+        return "\n\n".join(
+            each.replace("\n ", f"\n{indent} ")
+            if each.startswith(" ")
+            else super(_Help, self)._fill_text(each, width, indent)
+            for each in paragraphs
+        )
+
+
+def takes_folder(parser: argparse.ArgumentParser, *, name: str = "folder") -> None:
+    """Declare the folder that a command is about: its argument, or with `--folder` an option."""
+    how: dict[str, Any] = {} if name.startswith("-") else {"nargs": "?"}
+    parser.add_argument(
+        name, type=Path, metavar="FOLDER", default=Path(), help="the folder (default: the one that you are in)", **how
+    )
+
+
+def add_action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help: str
+) -> argparse.ArgumentParser:
+    """One action of a command; `help` is a part of a sentence, or a whole one."""
+    return actions.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:].rstrip('.')}.")
+
+
+def examples(*lines: str) -> str:
+    """The text below a command's arguments: lines as they are typed, each with what it does behind `#`."""
+    return "Examples:\n\n" + "\n".join(f"  {line}" for line in lines)
