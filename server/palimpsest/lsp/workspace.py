@@ -14,6 +14,7 @@ from palimpsest.domain.errors import InvalidRequest, PalimpsestError
 from palimpsest.lsp.features import load as load_features
 from palimpsest.lsp.features.feature import Feature
 from palimpsest.lsp.runtime.base import BaseServer
+from palimpsest.machine.imports import fast_imports
 
 if TYPE_CHECKING:
     from palimpsest.domain.messages import ConversationId, TurnId
@@ -62,8 +63,9 @@ class WorkspaceServer(BaseServer):
         return known
 
     def _load(self) -> Folders:
-        self.protocol.load_messages()  # first: the next message may need them
-        load_features()  # then these: objects that exist when the services are built are exempt from garbage collection
+        with fast_imports("features"):
+            self.protocol.load_messages()  # first: the next message may need them
+            load_features()  # then these: objects that exist when the services are built are exempt from collection
         return self._load_folders()
 
     async def folders(self) -> Folders:
