@@ -13,8 +13,9 @@ from tests.clients.web_host import Answer, WebHost, leads_to, response, web_host
 from tests.waiting import WAIT_S
 
 from palimpsest.domain.errors import InvalidRequest
-from palimpsest.domain.web import Fetched, read_address
-from palimpsest_clients.pages import MAX_BYTES, MAX_REDIRECTS, PageClient, resolve
+from palimpsest.domain.web import Fetched, Reach, read_address
+from palimpsest_clients.page_network import MAX_OVERHEAD
+from palimpsest_clients.pages import MAX_BYTES, MAX_REDIRECTS, PageClient, own_address, resolve
 
 PRIVATE = "is an address of this machine or its own network"
 
@@ -34,9 +35,14 @@ class Names:
         return known.pop(0) if len(known) > 1 else known[0]
 
 
-async def fetch(host: WebHost, path: str, *, allowed: bool = True, client: PageClient | None = None) -> Fetched:
-    places = frozenset([host.place]) if allowed else frozenset[str]()
-    return await (client or PageClient()).fetch(read_address(host.url(path)), places)
+async def fetch(host: WebHost, path: str, client: PageClient | None = None) -> Fetched:
+    found = await (client or PageClient()).fetch(read_address(host.url(path)), reaching(host.place))
+    assert isinstance(found, Fetched)
+    return found
+
+
+def reaching(*places: str) -> Reach:
+    return Reach(frozenset(places))
 
 
 async def test_a_page_comes_with_its_kind_and_nothing_of_the_user_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +65,7 @@ async def test_a_page_comes_with_its_kind_and_nothing_of_the_user_is_sent(monkey
 async def test_no_spelling_of_this_machine_is_asked(name: str) -> None:
     async with web_host(a=response(b"secret")) as host:
         with pytest.raises(InvalidRequest, match=PRIVATE):
-            await PageClient().fetch(read_address(host.url("/a", name)), frozenset())
+            await PageClient().fetch(read_address(host.url("/a", name)), Reach())
         assert host.asked == []
 
 
@@ -67,7 +73,7 @@ async def test_one_private_address_of_several_is_enough_to_refuse() -> None:
     names = Names(mixed_test=[["93.184.216.34", "127.0.0.1"]])
     async with web_host(a=response(b"secret")) as host:
         with pytest.raises(InvalidRequest, match=PRIVATE):
-            await PageClient(names).fetch(read_address(host.url("/a", "mixed.test")), frozenset())
+            await PageClient(names).fetch(read_address(host.url("/a", "mixed.test")), Reach())
         assert host.asked == []
 
 
@@ -76,19 +82,29 @@ async def test_a_name_is_looked_up_once_and_the_connection_goes_to_what_was_chec
     names = Names(turning_test=[["127.0.0.1"], ["10.0.0.1"]])
     async with web_host(a=response(b"here")) as host:
         place = f"turning.test:{host.port}"
-        found = await PageClient(names).fetch(read_address(f"http://{place}/a"), frozenset([place]))
+        found = await PageClient(names).fetch(read_address(f"http://{place}/a"), reaching(place))
+        assert isinstance(found, Fetched)
         assert found.body == b"here"
         assert host.asked[0][1]["host"] == place
     assert names.n_asked == 1
 
 
-async def test_a_public_page_leads_to_nothing_private_even_where_that_is_allowed() -> None:
+async def test_another_site_is_not_asked_without_a_word_of_the_user() -> None:
     names = Names(first_test=[["127.0.0.1"]])
     async with web_host(a=response(b"secret")) as inner, web_host(a=leads_to(inner.url("/a"))) as outer:
         place = f"first.test:{outer.port}"
-        with pytest.raises(InvalidRequest, match=f"{inner.place} {PRIVATE}"):
-            await PageClient(names).fetch(read_address(f"http://{place}/a"), frozenset([place, inner.place]))
+        found = await PageClient(names).fetch(read_address(f"http://{place}/a"), reaching(place, inner.place))
+        assert found == read_address(inner.url("/a"))
         assert (len(outer.asked), inner.asked) == (1, [])
+
+
+async def test_a_redirect_to_the_same_site_under_www_needs_no_word_but_its_own_leave_to_be_private() -> None:
+    names = Names(first_test=[["127.0.0.1"]], www_first_test=[["127.0.0.1"]])
+    async with web_host() as host:
+        place = f"first.test:{host.port}"
+        host.answers["/a"] = leads_to(f"http://www.{place}/b")
+        with pytest.raises(InvalidRequest, match=f"www.{place} {PRIVATE}"):
+            await PageClient(names).fetch(read_address(f"http://{place}/a"), reaching(place))
 
 
 async def test_a_redirect_is_checked_by_what_its_name_means_then() -> None:
@@ -98,7 +114,7 @@ async def test_a_redirect_is_checked_by_what_its_name_means_then() -> None:
         host.answers["/a"] = leads_to("/b")
         with pytest.raises(InvalidRequest, match="could not be reached"):
             # allowed by its name, so asked: but at the new address, where nobody is
-            await PageClient(names).fetch(read_address(f"http://{place}/a"), frozenset([place]))
+            await PageClient(names).fetch(read_address(f"http://{place}/a"), reaching(place))
         assert [path for path, _ in host.asked] == ["/a"]
 
 
@@ -124,7 +140,6 @@ async def test_redirects_in_a_circle_end() -> None:
         ("ftp://example.org/", "does not begin with http"),
         ("http://ann:zqxsecret@example.org/", "a name or a password"),
         ("http://[::1", "is no address"),
-        ("http://169.254.169.254/latest/meta-data/", PRIVATE),
     ],
 )
 async def test_a_redirect_to_no_page_is_refused(target: str, sentence: str) -> None:
@@ -132,6 +147,27 @@ async def test_a_redirect_to_no_page_is_refused(target: str, sentence: str) -> N
         with pytest.raises(InvalidRequest, match=sentence) as caught:
             await fetch(host, "/a")
     assert "zqxsecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("own", "is_refused"),
+    [(["2600::9:1"], True), (["2600:0:0:1::1"], False), (None, False)],
+    ids=["its", "other", "no"],
+)
+async def test_a_public_address_of_this_machines_own_network_is_not_public(
+    own: list[str] | None, is_refused: bool
+) -> None:
+    """With IPv6 every printer of a network has one."""
+    names = Names(printer_test=[["2600::5"]])
+    client = PageClient(names, timeout_s=0.2, own_address=lambda _: None if own is None else own[0])
+    with pytest.raises(InvalidRequest) as caught:
+        await client.fetch(read_address("http://printer.test/"), Reach())
+    assert (PRIVATE in str(caught.value)) is is_refused
+
+
+def test_the_own_address_is_found_without_a_word_on_the_network() -> None:
+    assert own_address("127.0.0.1") == "127.0.0.1"
+    assert own_address("no address") is None
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
@@ -164,6 +200,39 @@ async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
                 await reader.read(1)
 
 
+async def in_crumbs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(HEAD.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n"))
+    while True:
+        writer.write(b"1\r\nx\r\n" * 10_000)
+        await writer.drain()
+
+
+async def never_final(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000)
+        await writer.drain()
+
+
+@pytest.mark.parametrize("answer", [in_crumbs, never_final])
+async def test_a_page_that_costs_more_than_it_brings_is_left(answer: Answer) -> None:
+    """What takes a second of work for some hundred kilobytes, and lets nothing else run."""
+    n_between, is_over = 0, False
+
+    async def other_work() -> None:
+        nonlocal n_between
+        while not is_over:
+            await asyncio.sleep(0)
+            n_between += 1
+
+    async with web_host(a=answer) as host:
+        other = asyncio.create_task(other_work())
+        with pytest.raises(InvalidRequest, match=f"{host.place} sends more around the page than the page"):
+            await fetch(host, "/a", PageClient(timeout_s=WAIT_S))
+        is_over = True
+        await other
+    assert n_between > MAX_OVERHEAD // 4096  # between all that was read
+
+
 async def test_an_endless_page_is_not_read_further_than_it_is_kept() -> None:
     async with web_host(a=endless) as host:
         with pytest.raises(InvalidRequest, match=f"more than {MAX_BYTES:,} bytes"):
@@ -176,7 +245,7 @@ async def test_an_endless_page_is_not_read_further_than_it_is_kept() -> None:
 async def test_a_host_that_takes_its_time_is_left(answer: Answer) -> None:
     async with web_host(a=answer) as host:
         with pytest.raises(InvalidRequest, match=f"{host.place} did not send the page within 0 s"):
-            await fetch(host, "/a", client=PageClient(timeout_s=0.3))
+            await fetch(host, "/a", PageClient(timeout_s=0.3))
 
 
 async def test_a_resolver_that_takes_its_time_is_left() -> None:
@@ -185,7 +254,7 @@ async def test_a_resolver_that_takes_its_time_is_left() -> None:
         return ()
 
     with pytest.raises(InvalidRequest, match=r"example\.org did not send the page"):
-        await PageClient(never, timeout_s=0.05).fetch(read_address("https://example.org/"), frozenset())
+        await PageClient(never, timeout_s=0.05).fetch(read_address("https://example.org/"), Reach())
 
 
 async def test_a_cancelled_fetch_leaves_the_host() -> None:
@@ -245,14 +314,16 @@ async def test_a_host_that_is_not_there_is_named() -> None:
     with pytest.raises(InvalidRequest, match=f"{host.place} could not be reached"):
         await fetch(host, "/a")
     with pytest.raises(InvalidRequest, match=r"no host nowhere\.test"):
-        await PageClient(Names()).fetch(read_address("https://nowhere.test/"), frozenset())
+        await PageClient(Names()).fetch(read_address("https://nowhere.test/"), Reach())
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
     async with web_host(a=response(b"here")) as host:
         names = Names(two_test=[["::1", "127.0.0.1"]])  # the host listens on one of them
         place = f"two.test:{host.port}"
-        assert (await PageClient(names).fetch(read_address(f"http://{place}/a"), frozenset([place]))).body == b"here"
+        found = await PageClient(names).fetch(read_address(f"http://{place}/a"), reaching(place))
+        assert isinstance(found, Fetched)
+        assert found.body == b"here"
 
 
 async def test_this_machines_resolver_knows_this_machine() -> None:

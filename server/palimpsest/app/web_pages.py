@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 
-from palimpsest.domain.web import Fetched, WebAddress
+from palimpsest.domain.web import Fetched, Reach, WebAddress
 
 
-async def fetch_page(address: WebAddress, allowed: frozenset[str]) -> Fetched:
+async def fetch_page(address: WebAddress, reach: Reach) -> Fetched | WebAddress:
     """See `palimpsest_clients.pages.PageClient.fetch`."""
     module = await asyncio.to_thread(importlib.import_module, "palimpsest_clients.pages")
-    found: Fetched = await module.PageClient().fetch(address, allowed)
+    found: Fetched | WebAddress = await module.PageClient().fetch(address, reach)
     return found

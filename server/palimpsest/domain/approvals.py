@@ -116,10 +116,14 @@ def editor_tool_request(name: str, arguments: str) -> ApprovalRequest:
     return ApprovalRequest(name, (), f"Let the editor run {visible(name)}?", visible(arguments, keep="\n"))
 
 
-def page_request(place: str, urls: Sequence[str]) -> ApprovalRequest:
-    """The request for the pages of one host that a message mentions."""
-    shown = visible("\n".join(urls), keep="\n")
-    return ApprovalRequest(FETCH_PAGE, (place,), f"Fetch from {visible(place)} what your message mentions?", shown)
+def page_request(site: str, urls: Sequence[str], led_from: str | None = None) -> ApprovalRequest:
+    """The request for the pages of one site that a message mentions, or to which the host `led_from` leads on."""
+    title = (
+        f"Fetch from {visible(site)} what your message mentions?"
+        if led_from is None
+        else f"{visible(led_from)} leads on to {visible(site)}. Fetch the page from there?"
+    )
+    return ApprovalRequest(FETCH_PAGE, (site,), title, visible("\n".join(urls), keep="\n"))
 
 
 def _folder(cwd: str) -> str:

@@ -26,6 +26,8 @@ _NETWORKS: Final = tuple(
         "64:ff9b:1::/48",  # NAT64 of a local network
     )
 )
+_OTHER_SITE: Final = re.compile("[\u00df\u1e9e\u03c2\u200c\u200d]")
+"""Letters for which the older rules of names, which Python knows, lead to another host than a browser does."""
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -47,13 +49,19 @@ class WebAddress:
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
+    def site(self) -> str:
+        """The place that a user agrees to: `www.` in front of a host makes no other one."""
+        return self.place.removeprefix("www.")
+
+    @property
     def url(self) -> str:
         return f"{self.scheme}://{self.place}{self.target}"
 
     def is_among(self, places: Collection[str]) -> bool:
-        """Whether the host is named, with its port or without one. Large and small letters are the same."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return not {host, f"{host}:{self.port}"}.isdisjoint(each.lower() for each in places)
+        """Whether the host is named, with its port or without one. Large and small letters are the same, and a `www.`
+        in front."""
+        host = (f"[{self.host}]" if ":" in self.host else self.host).removeprefix("www.")
+        return not {host, f"{host}:{self.port}"}.isdisjoint(each.lower().removeprefix("www.") for each in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Fetched:
     """The answer of a host, whole."""
 
     address: WebAddress
-    """The last one, behind all redirects."""
+    """The last one, behind the redirects."""
     media_type: str
     """In small letters, without parameters; empty when the host does not say."""
     charset: str
@@ -69,11 +77,21 @@ class Fetched:
     body: bytes
 
 
-Fetch = Callable[[WebAddress, frozenset[str]], Awaitable[Fetched]]
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the way to pages goes."""
+
+    private: frozenset[str] = frozenset()
+    """Hosts, with or without a port, that may be private."""
+    through_proxy: bool = False
+    """Whether the proxy that the environment names is used."""
+
+
+Fetch = Callable[[WebAddress, Reach], Awaitable[Fetched | WebAddress]]
 """Fetches a page; see `palimpsest_clients.pages.PageClient.fetch`. Raises InvalidRequest."""
 
 
-async def fetch_nothing(address: WebAddress, allowed: frozenset[str]) -> Fetched:
+async def fetch_nothing(address: WebAddress, reach: Reach) -> Fetched | WebAddress:
     """A `Fetch` where no page is fetched."""
     raise InvalidRequest("Pages of the web are not fetched here. Paste the text.")
 
@@ -109,6 +127,8 @@ def _host(written: str) -> str:
     """The host in its one spelling. Raises ValueError."""
     if ":" in written and "%" not in written:
         return str(ipaddress.IPv6Address(written))
+    if _OTHER_SITE.search(written):
+        raise ValueError(written)
     host = written.encode("idna").decode("ascii").lower()
     if not _NAME.fullmatch(host):
         raise ValueError(host)
@@ -138,3 +158,12 @@ def is_public(text: str) -> bool:
         and not address.is_reserved
         and not any(address.version == each.version and address in each for each in _NETWORKS)
     )
+
+
+def is_of_one_network(own: str, other: str) -> bool:
+    """Whether an address is this machine's `own` one, or as IPv6 address one of the same network: there every machine
+    has a public address."""
+    one, two = ipaddress.ip_address(own), ipaddress.ip_address(other)
+    if one.version != two.version:
+        return False
+    return one == two or (one.version == 6 and int(one) >> 64 == int(two) >> 64)

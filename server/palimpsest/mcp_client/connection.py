@@ -144,8 +144,8 @@ class SdkConnection:
 
     async def _listen(self, client: Client) -> None:
         with contextlib.suppress(MCPError, SubscriptionLost, TimeoutError, RuntimeError):
-            asked = {"tools_list_changed": True, "prompts_list_changed": True, "resources_list_changed": True}
-            async with client.listen(**asked) as events:
+            listening = client.listen(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+            async with listening as events:
                 async for _ in events:
                     self._news.set()
 
@@ -201,10 +201,10 @@ class SdkConnection:
 
     # ----------------------------------------------------------------------------------------------------------- asking
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], progress: Progress) -> Answer:
-        async def report(done: float, total: float | None, message: str | None) -> None:
+    async def call(self, tool: str, arguments: Mapping[str, Any], tell: Progress) -> Answer:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             of = "" if total is None else f" of {total:g}"
-            progress(visible(f"{done:g}{of} {message or ''}".strip())[:_LONGEST_MESSAGE])
+            tell(visible(f"{progress:g}{of} {message or ''}".strip())[:_LONGEST_MESSAGE])
 
         assert self._client is not None
         result = await self._asked(self._client.call_tool(tool, dict(arguments), progress_callback=report))

@@ -10,7 +10,15 @@ from tests.services.scripted import Bench, Opener
 from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots
-from palimpsest.services.chat.mentioned import MAX_MENTIONS, Mentioning, mention_of, mentioned, names_in
+from palimpsest.services.chat.mentioned import (
+    MAX_MENTIONS,
+    Mentioning,
+    mention_of,
+    mentioned,
+    names_in,
+    without_code,
+)
+from palimpsest.services.chat.mentioned_places import MAX_TERMINAL
 from palimpsest.services.chat.mentions import Mentions
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.from_editor import EditorTools, to_editor_tool
@@ -237,6 +245,46 @@ async def test_of_a_long_terminal_the_end_is_attached(bench: Opener) -> None:
     assert lines[-1] == "line 19999"
     assert first == f"[{20_000 - len(lines):,} earlier lines left out.]"
     assert 60_000 < len(found.parts[0].text) < 66_000
+
+
+async def test_of_a_line_that_is_too_long_the_end_is_attached(bench: Opener) -> None:
+    b = await of_folder(bench)
+    attach(b, terminal="first\n" + "ü" * 100_000 + "end\n")
+    (found,) = await taken(b, "@terminal")
+    first, line = found.parts[0].text.split("\n")
+    assert first == "[All but the end of the last line is left out.]" == f"[{found.left_out[0]}]"
+    assert line.endswith("üüend")
+    assert 60_000 < len(line.encode()) <= MAX_TERMINAL
+
+
+async def test_a_terminal_of_another_editor_is_not_read(bench: Opener) -> None:
+    b = await of_folder(bench)
+    attach(b, terminal="somebody's elsewhere")
+    own = ScriptedEditor()
+    b.session.folder.editors.attach(own)
+    texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
+    (found,) = await mentioned(Mentioning(b.session.folder, texts, "@terminal", editor=own))
+    assert "Paste the lines" in str(found.problem)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Why `x @src/app.py`?", []),
+        ("``a ` @src/app.py`` and @src/app.py", ["src/app.py"]),
+        ("```java\n@terminal\n@src/app.py\n```\nSee @src/app.py", ["src/app.py"]),
+        ("  ~~~\n@terminal\n```\n", []),
+        ("a ` alone @src/app.py", ["src/app.py"]),
+        ("```@src/app.py``` is not @src/app.py", ["src/app.py"]),
+    ],
+)
+async def test_code_mentions_nothing(bench: Opener, message: str, expected: list[str]) -> None:
+    assert labels(await taken(await of_folder(bench), message)) == expected
+
+
+def test_code_is_left_out_in_a_time_that_grows_with_the_message() -> None:
+    text = "".join("`" * (n % 8 + 1) + "x" * 1_100 for n in range(400)) + "~~~\n```\n" * 20_000
+    assert without_code(text)
 
 
 async def test_a_terminal_that_no_editor_tells_of_is_a_problem(bench: Opener) -> None:

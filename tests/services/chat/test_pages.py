@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import psutil
 import pytest
 from tests.services.scripted import Bench, Opener
 from tests.services.scripted_editor import ScriptedEditor
@@ -16,13 +20,13 @@ from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import WebSettings
-from palimpsest.domain.web import Fetched, WebAddress, read_address
+from palimpsest.domain.web import Fetched, Reach, WebAddress, read_address
 from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.chat import pages
 from palimpsest.services.chat.attachments import MAX_BYTES, Snapshot, user_content
 from palimpsest.services.chat.mentioned import Mentioning, mentioned, names_in
 from palimpsest.services.chat.mentions import Mentions
-from palimpsest.services.chat.pages import MAX_PAGES, Pages
+from palimpsest.services.chat.pages import _WORKER, MAX_PAGES, MAX_SITES, Pages
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.toolbox import TurnScope
 from palimpsest.services.workspace.files import WorkspaceFiles
@@ -43,18 +47,20 @@ class Web:
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     """The kind, as a host writes it, and the bytes."""
     asked: list[str] = field(default_factory=list)
-    allowed: list[frozenset[str]] = field(default_factory=list)
-    leads_to: str | None = None
+    reached: list[Reach] = field(default_factory=list)
+    leads: dict[str, str] = field(default_factory=dict)
+    """Where URLs lead on."""
 
-    async def fetch(self, address: WebAddress, allowed: frozenset[str]) -> Fetched:
+    async def fetch(self, address: WebAddress, reach: Reach) -> Fetched | WebAddress:
         self.asked.append(address.url)
-        self.allowed.append(allowed)
+        self.reached.append(reach)
+        if address.url in self.leads:
+            return read_address(self.leads[address.url])
         if address.url not in self.pages:
             raise InvalidRequest(f"{address.place} did not give the page.")
         kind, body = self.pages[address.url]
         media_type, _, charset = kind.partition(";")
-        at = address if self.leads_to is None else read_address(self.leads_to)
-        return Fetched(at, media_type, charset.removeprefix("charset="), body)
+        return Fetched(address, media_type, charset.removeprefix("charset="), body)
 
 
 class User(ScriptedEditor):
@@ -175,7 +181,7 @@ async def test_a_host_of_the_settings_needs_no_question(bench: Opener) -> None:
     b, web, user = await desk(bench, Answer.DENY)
     settings = WebSettings(hosts=("Example.org",), allow_private=("localhost:8000",))
     assert (await taken(b, f"@{TEXT}", ways(b, settings)))[0].problem is None
-    assert (user.asked, web.allowed) == ([], [frozenset({"localhost:8000"})])
+    assert (user.asked, web.reached) == ([], [Reach(frozenset({"localhost:8000"}))])
 
 
 async def test_a_message_that_its_user_did_not_write_fetches_nothing(bench: Opener) -> None:
@@ -256,6 +262,8 @@ async def test_a_web_page_becomes_its_text(bench: Opener) -> None:
         ("text/plain", "grün".encode(), "grün"),
         ("text/plain;charset=latin-1", "grün".encode("latin-1"), "grün"),
         ("text/plain;charset=utf-8", "grün".encode("latin-1"), "gr\ufffdn"),
+        ("text/plain", b"a" + "ü".encode() * 40_000, "a" + "ü" * 40_000),  # read in pieces
+        ("text/plain", "grü".encode()[:-1], "gr\ufffd"),
         ("text/plain;charset=latin-1", b"\xef\xbb\xbf" + "grün".encode(), "grün"),
         ("text/plain;charset=utf-16", "grün".encode("utf-16"), "grün"),
         ("text/plain;charset=punycode", b"abc", "abc"),
@@ -266,6 +274,8 @@ async def test_a_web_page_becomes_its_text(bench: Opener) -> None:
         ("application/json", b'{"a": 1}', '{"a": 1}'),
         ("application/problem+json", b"{}", "{}"),
         ("text/markdown", b"# A\n<script>", "# A\n<script>"),
+        ("text/html", b"<body><p>without the outer tag, as is allowed</p>", "without the outer tag, as is allowed"),
+        ("text/html", b"<script>x='<body'</script><p>some text</p>", "some text"),
         ("text/html", b"<meta charset='latin-1'><p>gr\xfcn ist die Pumpe</p>", "grün ist die Pumpe"),
     ],
 )
@@ -300,6 +310,51 @@ async def test_a_page_whose_main_part_takes_too_long_is_taken_whole(
     assert "Some text of a page here." in (await text_of(bench, "text/html", body))[:200]
 
 
+INTRICATE = "<p " + " ".join(f"a{n}=1" for n in range(300_000)) + ">text</p>"
+"""It takes longer than is waited for."""
+
+
+def workers() -> list[psutil.Process]:
+    return [each for each in psutil.Process().children() if "page_text.py" in " ".join(each.cmdline())]
+
+
+async def until_begun() -> psutil.Process:
+    """The process that takes out a text."""
+    async with asyncio.timeout(WAIT_S):
+        while not (found := workers()):
+            await asyncio.to_thread(psutil.cpu_percent, 0.05)
+    return found[0]
+
+
+async def test_a_cancelled_message_leaves_no_process(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_WAYS", (("main", WAIT_S),))
+    b, web, _ = await desk(bench)
+    web.pages[TEXT] = ("text/html", INTRICATE.encode())
+    waiting = asyncio.create_task(taken(b, f"@{TEXT}", ways(b)))
+    worker = await until_begun()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not worker.is_running()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit of its time ends it")
+def test_the_process_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(INTRICATE)
+    start = (
+        f"import subprocess; subprocess.run({[sys.executable, '-I', str(_WORKER), 'main']}, stdin=open({str(page)!r}))"
+    )
+    with subprocess.Popen([sys.executable, "-c", start]) as server:
+        deadline = time.monotonic() + WAIT_S
+        while not (found := psutil.Process(server.pid).children()) or found[0].cpu_times().user < 1:
+            assert time.monotonic() < deadline
+            psutil.cpu_percent(0.05)
+        server.kill()
+        found[0].wait(WAIT_S)
+        assert found[0].is_running() is False
+
+
 async def test_without_the_extra_the_user_is_told_how_to_get_it(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert "too intricate" in await text_of(bench, "text/html", ARTICLE.encode())
@@ -309,9 +364,60 @@ async def test_without_the_extra_the_user_is_told_how_to_get_it(bench: Opener, m
     assert await text_of(bench, "text/html", ARTICLE.encode()) == missing(Extra.WEB)
 
 
-async def test_where_a_page_led_on_is_part_of_its_name(bench: Opener) -> None:
-    b, web, _ = await desk(bench)
-    web.leads_to = "https://other.example/b"
-    (found,) = await taken(b, f"@{TEXT}", ways(b))
+# Where a page leads on
+
+OTHER = "https://other.example/b"
+
+
+async def leading(bench: Opener, answer: Answer = Answer.ONCE) -> tuple[Bench, Web, User]:
+    b, web, user = await desk(bench, answer)
+    web.leads[TEXT] = OTHER
+    web.pages[OTHER] = ("text/plain", b"there")
+    return b, web, user
+
+
+async def test_another_site_is_asked_about_and_named(bench: Opener) -> None:
+    b, web, user = await leading(bench)
+    (found,) = await taken(b, f"@{TEXT}", ways(b, WebSettings(allow_private=("other.example",))))
     assert found.label.startswith(f"{TEXT} (fetched ")
     assert found.label.endswith("led on to https://other.example/b)")
+    assert [each.title for each in user.asked][1] == "example.org leads on to other.example. Fetch the page from there?"
+    assert (user.asked[1].shown, web.asked) == (OTHER, [TEXT, OTHER])
+    assert web.reached[1] == Reach()  # allowed when it is mentioned alone
+    await taken(b, f"@{TEXT} @{OTHER}", ways(b))
+    assert len(user.asked) == 2
+
+
+async def test_another_site_without_a_word_is_not_asked(bench: Opener) -> None:
+    b, web, user = await leading(bench, Answer.DENY)
+    settings = WebSettings(hosts=("example.org",))
+    assert "Nothing was fetched from other.example" in problem(await taken(b, f"@{TEXT}", ways(b, settings)))
+    assert (web.asked, len(user.asked)) == ([TEXT], 1)
+
+
+async def test_a_never_counts_wherever_a_page_leads_on_and_before_all_else(bench: Opener) -> None:
+    b, web, user = await leading(bench)
+    await taken(b, f"@{TEXT}", ways(b))  # both are agreed to in this conversation
+    user.answer = Answer.NEVER
+    await taken(b, f"@{OTHER}", ways(b, conversation="another"))
+    settings = WebSettings(hosts=("other.example",))
+    for message in (f"@{TEXT}", f"@{OTHER}", "@https://www.other.example/c"):
+        assert "pages of other.example are never fetched" in problem(await taken(b, message, ways(b, settings)))
+    assert web.asked == [TEXT, OTHER, TEXT]
+
+
+async def test_an_always_that_is_taken_back_counts_no_more(bench: Opener) -> None:
+    b, _, user = await desk(bench, Answer.ALWAYS)
+    folder = b.session.folder
+    await taken(b, f"@{TEXT}", ways(b))
+    approvals = Approvals(folder.store, folder.editors, folder.trust)
+    await approvals.revoke((await approvals.rules())[0].number)
+    user.answer = Answer.DENY
+    assert "because you did not agree" in problem(await taken(b, f"@{TEXT}", ways(b)))
+
+
+async def test_sites_in_a_circle_end(bench: Opener) -> None:
+    b, web, _ = await leading(bench)
+    web.leads[OTHER] = TEXT
+    assert f"more than {MAX_SITES} sites" in problem(await taken(b, f"@{TEXT}", ways(b)))
+    assert len(web.asked) == MAX_SITES

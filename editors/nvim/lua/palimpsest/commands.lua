@@ -134,13 +134,14 @@ M.commands = {
   },
   ask = {
     argument = "TEXT",
-    run = function(chat, argument)
+    run = function(chat, argument, call)
       if chat:is_answering() then
         tell.info(texts.still_answering)
         return
       end
+      local lines = (call.range or 0) > 0 and { require("palimpsest.from_buffer").range(call) } or nil
       chat:open(function()
-        chat:say(argument)
+        chat:say(argument, lines)
       end)
     end,
   },

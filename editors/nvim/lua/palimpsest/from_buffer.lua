@@ -22,6 +22,19 @@ local function picture_elsewhere(path)
   return data and { type = "image", name = vim.fs.basename(path), data = vim.base64.encode(data) } or nil
 end
 
+--- The lines that a command was given: of a file by their numbers, of a terminal and the like as they are shown.
+---@param call palimpsest.Call
+---@return palimpsest.Attachment
+function M.range(call)
+  local bufnr = vim.api.nvim_get_current_buf()
+  if vim.bo[bufnr].buftype == "" and vim.api.nvim_buf_get_name(bufnr) ~= "" then
+    return { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
+  end
+  local lines = vim.api.nvim_buf_get_lines(bufnr, call.line1 - 1, call.line2, false)
+  local path = vim.bo[bufnr].buftype == "terminal" and "terminal" or nil
+  return { type = "selection", path = path, text = table.concat(lines, "\n") }
+end
+
 ---@param chat palimpsest.Chat
 ---@param call palimpsest.Call
 function M.file(chat, argument, call)
@@ -30,15 +43,18 @@ function M.file(chat, argument, call)
   if argument ~= "" then
     local path = vim.fn.fnamemodify(argument, ":p")
     attachment, label = picture_elsewhere(path) or { type = "file", path = path }, argument
+  elseif (call.range or 0) > 0 then
+    attachment = M.range(call)
+  elseif vim.bo[bufnr].buftype == "terminal" then
+    attachment = { type = "selection", path = "terminal", text = require("palimpsest.terminal").text(bufnr) }
   elseif vim.bo[bufnr].buftype ~= "" or vim.api.nvim_buf_get_name(bufnr) == "" then
     tell.info(texts.nothing.file)
     return
-  elseif (call.range or 0) > 0 then
-    attachment = { type = "range", path = vim.uri_from_bufnr(bufnr), startLine = call.line1, endLine = call.line2 }
   else
     attachment = { type = "file", path = vim.uri_from_bufnr(bufnr) }
   end
-  label = label or vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+  local is_file = vim.bo[bufnr].buftype == "" and vim.api.nvim_buf_get_name(bufnr) ~= ""
+  label = label or is_file and vim.fs.basename(vim.api.nvim_buf_get_name(bufnr)) or attachment.path or attachment.type
   chat:open()
   chat.input:attach(label, attachment)
 end

@@ -25,6 +25,17 @@ local function newest()
   return found and found.bufnr
 end
 
+--- The last lines that a terminal shows.
+---@param bufnr integer
+---@return string
+function M.text(bufnr)
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  while lines[#lines] == "" do -- below what was written
+    table.remove(lines)
+  end
+  return table.concat(lines, "\n", math.max(1, #lines - MOST + 1))
+end
+
 ---@param params palimpsest.RunToolParams
 ---@return palimpsest.RunToolResult
 function M.run(params)
@@ -35,11 +46,7 @@ function M.run(params)
   if not bufnr then
     return { text = texts.none, isError = true }
   end
-  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  while lines[#lines] == "" do -- below what was written
-    table.remove(lines)
-  end
-  return { text = table.concat(lines, "\n", math.max(1, #lines - MOST + 1)) }
+  return { text = M.text(bufnr) }
 end
 
 return M

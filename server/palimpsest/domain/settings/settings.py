@@ -130,6 +130,9 @@ class WebSettings:
     allow_private: tuple[str, ...] = declare("web.allow_private", (), may_editor_set=False)
     """Hosts of this machine and its network from which a page that you mention may be fetched, such as
     `localhost:8000`. A name without a port allows every port. No other page leads there."""
+    proxy: bool = declare("web.proxy", False, may_editor_set=False)
+    """Fetch pages through the proxy that the environment names (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`). It looks
+    names up itself, so what is private is told by this machine's own look-up alone."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -10,6 +10,7 @@ from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
 from palimpsest.lsp.features.folder_editor import FolderEditor
+from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.questions import CannotAsk, ask_user
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.chat import attachments as service
@@ -89,7 +90,10 @@ async def content_of(
             return False
 
     pages = Pages(session.folder, session.settings.web, conversation_id, ask)
-    attached += await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached, window, pages))
+    editor = ls.part(Attachments).editor(session.folder.root)
+    attached += await mentioned(
+        Mentioning(session.folder, texts_of(ls, session), text, attached, window, pages, editor)
+    )
     return user_content(text, attached)
 
 

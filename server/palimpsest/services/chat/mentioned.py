@@ -26,6 +26,7 @@ from palimpsest.services.chat.mentioned_places import (
 from palimpsest.services.chat.pages import Pages
 from palimpsest.services.chat.resources import mentioned_resources
 from palimpsest.services.folder.session import OpenFolder
+from palimpsest.services.tools.editors import AttachedEditor
 from palimpsest.services.workspace.texts import WorkspaceTexts
 
 FOLDER_PART: Final = 16
@@ -34,6 +35,11 @@ MAX_MENTIONS: Final = 20
 """The most mentions of one message that are attached. Further ones stay plain text."""
 
 _MENTION: Final = re.compile(r"(?:^|[\s(\[{,;])@(?:\"([^\"\n]+)\"|([^\s\"]+))")
+_CODE: Final = re.compile(
+    r"^ {0,3}(```+(?=[^`\n]*$)|~~~+).*?(?:^ {0,3}\1|\Z)|(?<!`)(`{1,8})(?!`)[^\n]{1,1000}?(?<!`)\2(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+"""Code in Markdown: fenced, or between backticks on one line."""
 _ENDS: Final = ".,;:!?)]}"
 _BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
 _UNSEEN: Final = (
@@ -57,6 +63,8 @@ class Mentioning:
     """The window of the model in tokens, of which a folder takes a part."""
     pages: Pages | None = None
     """The way to the web. None for a message that its user has not seen: nothing is fetched."""
+    editor: AttachedEditor | None = None
+    """The one that sends the message. None where that is not known: then the first that can tells of its terminal."""
 
 
 def mention_of(path: str, first: int | None = None, last: int | None = None) -> str:
@@ -68,19 +76,25 @@ def mention_of(path: str, first: int | None = None, last: int | None = None) -> 
 async def mentioned(of: Mentioning) -> list[Snapshot]:
     """Snapshots of all that the message mentions, once each, without what is attached already."""
     found: dict[str, Snapshot] = {}
-    names = names_in(of.message)[:MAX_MENTIONS]
+    prose = without_code(of.message)
+    names = names_in(prose)[:MAX_MENTIONS]
     for name in names:
         if not is_web(name) and (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
     known = {part.label for each in of.attached for part in each.shown}
     kept = [each for label, each in found.items() if not _is_among(label, known)]
-    kept += await mentioned_resources(of.folder.mcp, of.message)
+    kept += await mentioned_resources(of.folder.mcp, prose)
     web = [name for name in names if is_web(name)]
     if not web or any(each.problem is not None for each in kept):  # then nothing is sent, so nothing is fetched
         return kept
     if of.pages is None:
         return [*kept, Snapshot(web[0], problem=_UNSEEN)]
     return kept + await of.pages.take(web)
+
+
+def without_code(message: str) -> str:
+    """The message without what is marked as code: there an `@` is a decorator, or somebody else's."""
+    return _CODE.sub("`", message) if "`" in message or "~~~" in message else message
 
 
 def names_in(message: str) -> list[str]:
@@ -123,7 +137,7 @@ async def _take_kind(of: Mentioning, name: str) -> Snapshot | None:
     if kind == "problems" and not colon:
         return await problems_snapshot(of.folder)
     if kind == "terminal" and not colon:
-        return await terminal_snapshot(of.folder)
+        return await terminal_snapshot(of.folder, of.editor)
     return None
 
 

@@ -14,7 +14,7 @@ from palimpsest.domain.facts.staleness.symbols import enclosing_symbol, find_sym
 from palimpsest.domain.messages import AttachmentPart, ConversationId, TurnId
 from palimpsest.services.chat.attachments import FileAttachment, Snapshot, take_snapshots, text_snapshot
 from palimpsest.services.folder.session import OpenFolder
-from palimpsest.services.tools.editors import EditorGone
+from palimpsest.services.tools.editors import AttachedEditor, EditorGone
 from palimpsest.services.tools.from_editor import PREFIX
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.services.workspace.encoding import split_lines
@@ -154,9 +154,10 @@ async def problems_snapshot(folder: OpenFolder) -> Snapshot:
     return text_snapshot("problems", said)
 
 
-async def terminal_snapshot(folder: OpenFolder) -> Snapshot:
-    """What the editor's terminal shows, as the editor tells it. Raises InvalidRequest."""
-    said = await _run_editors(folder, "terminal", {})
+async def terminal_snapshot(folder: OpenFolder, editor: AttachedEditor | None) -> Snapshot:
+    """What the terminal of the editor that sends the message shows, as it tells it: of no other one, which may be
+    somebody's elsewhere. Raises InvalidRequest."""
+    said = await _run_editors(folder, "terminal", {}, editor)
     if said is None:
         raise InvalidRequest(
             "This editor does not tell Palimpsest what its terminal shows, so @terminal is not available here. Paste "
@@ -171,7 +172,11 @@ async def terminal_snapshot(folder: OpenFolder) -> Snapshot:
     while n_left_out and (size := size + len(lines[n_left_out - 1].encode("utf-8", "replace")) + 1) <= MAX_TERMINAL:
         n_left_out -= 1
     note = (f"{counted(n_left_out, 'earlier line')} left out.",) if n_left_out else ()
-    taken = text_snapshot("terminal", "\n".join([*(f"[{each}]" for each in note), *lines[n_left_out:]]))
+    kept = lines[n_left_out:]
+    if not kept:  # the last line alone is too long
+        kept = [lines[-1].encode("utf-8", "replace")[-MAX_TERMINAL:].decode("utf-8", "ignore")]
+        note = ("All but the end of the last line is left out.",)
+    taken = text_snapshot("terminal", "\n".join([*(f"[{each}]" for each in note), *kept]))
     return Snapshot(taken.label, taken.parts, left_out=note)
 
 
@@ -237,9 +242,11 @@ async def _ask_editor(folder: OpenFolder, tool: str, arguments: Mapping[str, Any
     return None if said is None or said.is_error else said.text
 
 
-async def _run_editors(folder: OpenFolder, tool: str, arguments: Mapping[str, Any]) -> ToolOutput | None:
-    """What becomes of the tool of the first editor that has it; None when there is none."""
-    editor, known = folder.editors.tools().get(PREFIX + tool, (None, None))
+async def _run_editors(
+    folder: OpenFolder, tool: str, arguments: Mapping[str, Any], of: AttachedEditor | None = None
+) -> ToolOutput | None:
+    """What becomes of the tool `of` an editor, or of the first editor that has it; None when there is none."""
+    editor, known = folder.editors.tools(of).get(PREFIX + tool, (None, None))
     if editor is None or known is None or not known.is_read_only:
         return None
     try:

@@ -23,7 +23,7 @@ from palimpsest.domain.approvals import Answer, page_request
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId, TurnId
 from palimpsest.domain.settings.settings import WebSettings
-from palimpsest.domain.web import Fetched, WebAddress, read_address
+from palimpsest.domain.web import Fetched, Reach, WebAddress, read_address
 from palimpsest.machine import machine
 from palimpsest.machine.extras import Extra, missing
 from palimpsest.services.chat.attachments import MAX_BYTES, Snapshot, text_snapshot
@@ -34,6 +34,8 @@ from palimpsest.workers.page_text import NOT_INSTALLED
 
 MAX_PAGES: Final = 5
 """The most pages of one message. With more, nothing is fetched."""
+MAX_SITES: Final = 4
+"""The most sites that lead on to one another."""
 _WORKER: Final = Path(workers.__file__).with_name("page_text.py")
 _ISOLATED: Final = ("-I",)
 _WAYS: Final = (("main", 8.0), ("all", 8.0))
@@ -50,6 +52,7 @@ _CHARSETS: Final = re.compile(
 """The encodings of texts. Python knows others that are none, or that take for ever."""
 _META_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
 _META_BYTES: Final = 2_048
+_DECODED_AT_ONCE: Final = 64 * 1024
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 AskPlainly = Callable[[str], Awaitable[bool]]
@@ -74,40 +77,44 @@ class Pages:
             return [Snapshot(mentioned[0], problem=problem)]
         try:
             addresses = list(dict.fromkeys(read_address(each) for each in mentioned))
-            for place in dict.fromkeys(each.place for each in addresses):
-                await self._require_consent([each for each in addresses if each.place == place])
+            for site in dict.fromkeys(each.site for each in addresses):
+                await self._require_consent([each for each in addresses if each.site == site])
             return [await self._fetch(each) for each in addresses]
         except InvalidRequest as error:
             return [Snapshot(mentioned[0], problem=str(error))]
 
-    async def _require_consent(self, addresses: Sequence[WebAddress]) -> None:
-        """Raises InvalidRequest unless the user agrees to ask the host of these pages, now or earlier in the
-        conversation."""
-        place = addresses[0].place
-        agreed = self.conversation_id, place
-        if agreed in self.folder.agreed_hosts or addresses[0].is_among(self.settings.hosts):
-            return
-        request = page_request(place, [each.url for each in addresses])
+    async def _require_consent(self, addresses: Sequence[WebAddress], led_from: str | None = None) -> None:
+        """Raises InvalidRequest unless the user agrees to ask the site of these pages, now or earlier in the
+        conversation. `led_from`: the host that leads on to it."""
+        site = addresses[0].site
+        agreed = self.conversation_id, site
+        request = page_request(site, [each.url for each in addresses], led_from)
         approvals = Approvals(self.folder.store, self.folder.editors, self.folder.trust)
-        answer = await approvals.answer(TurnScope(self.conversation_id, TurnId("")), request)
+        answer: Answer | None = await approvals.kept(request)  # "never" counts before everything else
+        if answer is None:
+            if agreed in self.folder.agreed_hosts or addresses[0].is_among(self.settings.hosts):
+                return
+            answer = await approvals.answer(TurnScope(self.conversation_id, TurnId("")), request)
         if answer is None and self.ask_plainly is not None:
             answer = Answer.ONCE if await self.ask_plainly(f"{request.title} {request.shown}") else Answer.DENY
         match answer:
-            case Answer.ONCE | Answer.ALWAYS:
+            case Answer.ONCE:
                 self.folder.agreed_hosts.add(agreed)
+            case Answer.ALWAYS:  # kept, as long as it is not taken back
+                return
             case Answer.NEVER:
                 raise InvalidRequest(
-                    f"You said that pages of {place} are never fetched. `/approvals` lists that, and takes it back."
+                    f"You said that pages of {site} are never fetched. `/approvals` lists that, and takes it back."
                 )
             case _:
                 raise InvalidRequest(
-                    f"Nothing was fetched from {place}, because you did not agree. Send the message again and agree, "
-                    f'or put the host into your config.toml: `web.hosts = ["{place}"]`. Or paste the text.'
+                    f"Nothing was fetched from {site}, because you did not agree. Send the message again and agree, "
+                    f'or put the host into your config.toml: `web.hosts = ["{site}"]`. Or paste the text.'
                 )
 
     async def _fetch(self, address: WebAddress) -> Snapshot:
         """Raises InvalidRequest."""
-        found = await self.folder.fetch_page(address, frozenset(self.settings.allow_private))
+        found = await self._follow(address)
         text = await _text_of(found)
         if (size := len(text.encode("utf-8", "replace"))) > MAX_BYTES:
             raise InvalidRequest(
@@ -118,6 +125,17 @@ class Pages:
         at = machine.now().strftime("%Y-%m-%d %H:%M")
         return text_snapshot(f"{address.url} (fetched {at} UTC{led})", text)
 
+    async def _follow(self, first: WebAddress) -> Fetched:
+        """What is there, with the user's word for each site on the way. Raises InvalidRequest."""
+        at, reach = first, Reach(frozenset(self.settings.allow_private), self.settings.proxy)
+        for _ in range(MAX_SITES):
+            found = await self.folder.fetch_page(at, reach)
+            if isinstance(found, Fetched):
+                return found
+            await self._require_consent([found], at.place)
+            at, reach = found, Reach(through_proxy=reach.through_proxy)  # no page leads to what is private
+        raise InvalidRequest(f"{first.place} leads on over more than {MAX_SITES} sites, so the page was not fetched.")
+
 
 async def _text_of(found: Fetched) -> str:
     """The text of what was fetched. Raises InvalidRequest."""
@@ -126,7 +144,7 @@ async def _text_of(found: Fetched) -> str:
     if found.media_type and not is_page and not _TEXTS.fullmatch(found.media_type):
         kind = " ".join(found.media_type.split())[:80]
         raise InvalidRequest(f"What {place} gave is {kind!r}, and only web pages and texts can be attached.")
-    text = _decoded(found, is_page=is_page)
+    text = await _decoded(found, is_page=is_page)
     if "\0" in text:
         raise InvalidRequest(f"What {place} gave is no text, so it is not attached.")
     if is_page and text.strip():
@@ -137,20 +155,23 @@ async def _text_of(found: Fetched) -> str:
     return text
 
 
-def _decoded(found: Fetched, *, is_page: bool) -> str:
+async def _decoded(found: Fetched, *, is_page: bool) -> str:
     """The text, whatever the host says of its encoding: what does not fit becomes U+FFFD."""
-    for mark, encoding in _MARKS:
-        if found.body.startswith(mark):
-            return found.body[len(mark) :].decode(encoding, "replace")
-    charset = found.charset
-    if not charset and is_page and (meta := _META_CHARSET.search(found.body[:_META_BYTES])) is not None:
-        charset = meta[1].decode("ascii")
-    if not _CHARSETS.fullmatch(charset):
-        charset = "utf-8"
+    body = found.body
+    mark, encoding = next((each for each in _MARKS if body.startswith(each[0])), (b"", found.charset))
+    if not encoding and is_page and (meta := _META_CHARSET.search(body[:_META_BYTES])) is not None:
+        encoding = meta[1].decode("ascii")
     try:
-        return found.body.decode(charset, "replace")
+        decoder = codecs.getincrementaldecoder(encoding if mark or _CHARSETS.fullmatch(encoding) else "utf-8")(
+            "replace"
+        )
     except LookupError:
-        return found.body.decode("utf-8", "replace")
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    pieces = list[str]()
+    for first in range(len(mark), len(body), _DECODED_AT_ONCE):  # some decoders need seconds for all of it
+        pieces.append(decoder.decode(body[first : first + _DECODED_AT_ONCE]))
+        await asyncio.sleep(0)
+    return "".join([*pieces, decoder.decode(b"", True)])
 
 
 async def _extracted(page: str, place: str) -> str:

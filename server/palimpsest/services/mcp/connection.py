@@ -52,7 +52,7 @@ class Connection(Protocol):
         ended."""
         ...
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], progress: Progress) -> Answer:
+    async def call(self, tool: str, arguments: Mapping[str, Any], tell: Progress) -> Answer:
         """The answer of a tool, by the server's name of it."""
         ...
 

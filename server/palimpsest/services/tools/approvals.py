@@ -61,8 +61,12 @@ class Approvals:
     async def answer(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
         """The stored answer, else the user's, which is stored when it is to count for later ones; None when no editor
         can ask."""
-        kept = await self.store.read(approvals.rules)
-        return decide([each.rule for each in kept], request) or await self._ask(scope, request)
+        return await self.kept(request) or await self._ask(scope, request)
+
+    async def kept(self, request: ApprovalRequest) -> Literal[Answer.ALWAYS, Answer.NEVER] | None:
+        """The stored answer."""
+        rules = await self.store.read(approvals.rules)
+        return decide([each.rule for each in rules], request)
 
     async def rules(self) -> list[KeptRule]:
         """Oldest first."""

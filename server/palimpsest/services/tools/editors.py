@@ -103,11 +103,12 @@ class Editors:
         """The attached editors, in the order in which they came."""
         return tuple(self._tools)
 
-    def tools(self) -> dict[str, tuple[AttachedEditor, EditorTool]]:
-        """The editors' tools by name. Of two tools with one name, that of the earlier editor counts."""
+    def tools(self, of: AttachedEditor | None = None) -> dict[str, tuple[AttachedEditor, EditorTool]]:
+        """The editors' tools by name, or those `of` one editor. Of two tools with one name, that of the earlier editor
+        counts."""
         found: dict[str, tuple[AttachedEditor, EditorTool]] = {}
         for editor, tools in self._tools.items():
-            for tool in tools:
+            for tool in tools if of is None or of is editor else ():
                 found.setdefault(tool.schema.name, (editor, tool))
         return found
 
