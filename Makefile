@@ -30,7 +30,7 @@ agents := env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench lock clean distclean run-ready dev-ready agents-ready node-ready
+.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench bench-quick bench-servers lock clean distclean run-ready dev-ready agents-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -56,7 +56,9 @@ help:
 	@echo 'make neovim-tour        drive Neovim through a tour of the plugin, recorded in build/neovim-tour'
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make format             format the sources and mend what lint can mend'
-	@echo 'make bench              run the benchmarks'
+	@echo 'make bench              run the benchmarks (ARGS=--keep: and write the figures to the README; ARGS=startup: only this)'
+	@echo 'make bench-quick        show that every benchmark runs'
+	@echo 'make bench-servers      install other language servers for make bench to compare with'
 	@echo 'make prices             write the table of what models cost anew'
 	@echo 'make lock               resolve the dependencies anew (ARGS=--upgrade: to their newest releases)'
 	@echo 'make clean              remove what builds and tests left behind'
@@ -228,8 +230,23 @@ format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .
 	$(bin)/ruff format .
 
+# ARGS="NAME ... --keep": only these, and write the page.
 bench: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m benchmarks $(ARGS)
+
+# Shows that every benchmark runs; its figures say nothing.
+bench-quick: dev-ready
+	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m benchmarks --quick $(ARGS)
+
+# Language servers that `benchmarks.startup` compares with, where they can be had.
+bench-servers:
+	@[ -x build/bench-servers/python/bin/pylsp ] || { mkdir -p build/bench-servers && \
+	    $${PYTHON:-python3} -m venv build/bench-servers/python && \
+	    env -u PYTHONPATH -u PYTHONHOME build/bench-servers/python/bin/python -I -m pip --quiet \
+	        --disable-pip-version-check --no-input install python-lsp-server jedi-language-server; }
+	@[ -e build/bench-servers/node_modules/.installed ] || { cd build/bench-servers && \
+	    npm install --no-audit --no-fund --no-update-notifier --loglevel=error @github/copilot-language-server >&2 && \
+	    touch node_modules/.installed; }
 
 # The locks hold the digests of every file of a release, so they install on any platform that has one; and no address,
 # so the index is the one pip is configured with. To be run on Python 3.11, the oldest we support: it needs the most

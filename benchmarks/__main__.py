@@ -1,32 +1,80 @@
-"""`make bench`: every benchmark that needs no data from outside."""
+"""`make bench`: every benchmark that needs no data from outside, one page of figures.
+
+    python -m benchmarks [NAME ...] [--quick] [--keep] [--list]
+
+Each benchmark runs in a process of its own, one after the other: `python -m benchmarks.NAME` prints more of one. With
+--keep the figures are written to `benchmarks/results` and to the README. --quick does little and says nothing about
+speed: it fails when a benchmark is broken (`make bench-quick`).
+"""
 
 from __future__ import annotations
 
-import benchmarks.offline.__main__ as offline
-import benchmarks.rules.__main__ as rules
-from benchmarks import (
-    busy,
-    calibration,
-    fact_watching,
-    first_token,
-    journal,
-    long_conversation,
-    prepare,
-    retrieval,
-    staleness,
-    startup,
-)
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from benchmarks import page
+from benchmarks.figures import Figure, Size, show
+
+NAMES: Final = ("startup", "prepare", "retrieval")
+"""In the order of the page."""
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--quick", action="store_true", help="only show that each benchmark runs")
+    parser.add_argument("--keep", action="store_true", help="write the results and the page")
+    parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args(words)
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"There is no benchmark {', '.join(sorted(unknown))}. There are: {', '.join(NAMES)}.")
+    size = Size.QUICK if arguments.quick else Size.FULL
+    if arguments.into is not None:
+        (name,) = arguments.names
+        _measure(name, size, arguments.into)
+        return 0
+    found: dict[str, list[Figure]] = {}
+    broken: list[str] = []
+    for name in arguments.names or NAMES:
+        print(name, flush=True)
+        started = time.perf_counter()
+        figures = _measured_apart(name, size)
+        if figures is None:
+            broken.append(name)
+            continue
+        found[name] = figures
+        show(figures)
+        print(f"  ({time.perf_counter() - started:.0f} s)", flush=True)
+    if arguments.keep and size is Size.FULL:
+        page.keep(page.machine(), found)
+        page.write_readme(NAMES)
+    if broken:
+        print(f"Broken: {', '.join(broken)}.", file=sys.stderr)
+    return 1 if broken else 0
+
+
+def _measured_apart(name: str, size: Size) -> list[Figure] | None:
+    """What the benchmark finds in a process of its own; None when it fails."""
+    with tempfile.TemporaryDirectory() as directory:
+        into = Path(directory) / "figures.json"
+        quick = ["--quick"] if size is Size.QUICK else []
+        command = [sys.executable, "-m", "benchmarks", name, *quick, "--into", str(into)]
+        if subprocess.run(command, check=False).returncode:
+            return None
+        return page.from_json(json.loads(into.read_text("utf-8")))[name]
+
+
+def _measure(name: str, size: Size, into: Path) -> None:
+    figures: list[Figure] = importlib.import_module(f"benchmarks.{name}").figures(size)
+    into.write_text(json.dumps(page.to_json({name: figures})), "utf-8")
+
 
 if __name__ == "__main__":
-    startup.main(15)
-    offline.main([])
-    long_conversation.main([])
-    prepare.main()
-    journal.main([])
-    busy.main()
-    first_token.main()
-    calibration.main()
-    fact_watching.main()
-    staleness.main([])
-    rules.main([])
-    retrieval.main()
+    sys.exit(main())

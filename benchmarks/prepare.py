@@ -7,8 +7,8 @@ messages are accepted and appended, what waits for them is read as while a model
 that compaction runs where it is due. To be done in minutes a transaction takes 20 exchanges. Then, with the state in
 memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one
 compaction to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages`
-(approximate counter, the same budget, the newest messages) for the first number of messages, the ratio of the last
-number to the first, and what compactions and a cold load take. Requests and `trim_messages` wait for nothing, so their
+(approximate counter, the same budget, the newest messages) for the last number of messages but one, the ratio of the
+last number to that, and what compactions and a cold load take. Requests and `trim_messages` wait for nothing, so their
 time is the process's CPU time, which other work on the machine does not change; compactions and loads are by the clock.
 """
 
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.conversation import Conversation, open_conversation
+from benchmarks.figures import Figure, Size, alone, beside, show
 
 from palimpsest.data import load_frame
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
@@ -36,9 +37,8 @@ from palimpsest_clients.anthropic import request_body
 
 SEED: Final = 20261122
 BUDGET: Final = 100_000
-TARGET: Final = 1 / 20
-"""Of what `trim_messages` takes for the first number of messages."""
-GROWTH_TARGET: Final = 2.0
+TRIM_TARGET: Final = 1 / 30
+GROWTH_TARGET: Final = 1.5
 _EXCHANGES_AT_ONCE: Final = 20
 _TRIM_RUNS: Final = 8
 """Before our requests are measured, and as often after: so a processor that changes its pace slows both alike."""
@@ -91,7 +91,7 @@ async def timed_request(talk: Conversation, compactions_ms: list[float]) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Measured:
     """Of one number of messages. Milliseconds are medians."""
 
     n_messages: int
@@ -114,7 +114,7 @@ class Figures:
         return self.prepare_ms + self.body_ms
 
 
-async def measure(n_messages: int, trim: Trim | None) -> Figures:
+async def measure(n_messages: int, trim: Trim | None) -> Measured:
     compactions_ms: list[float] = []
     said: list[Content] = []
     exchanges = coding_exchanges(random.Random(SEED))
@@ -138,7 +138,7 @@ async def measure(n_messages: int, trim: Trim | None) -> Figures:
         finally:
             await talk.store.close()
     prepare_ms, body_ms, bytes_ms = (statistics.median(each) for each in zip(*times, strict=True))
-    return Figures(
+    return Measured(
         n_messages,
         fill_s,
         prepare_ms,
@@ -218,41 +218,44 @@ def load_trim() -> Trim | None:
     return trim
 
 
-def report(figures: Figures) -> None:
-    print(f"{figures.n_messages:,} messages, filled in {figures.fill_s:.0f} s with {figures.n_compactions} compactions")
+def report(measured: Measured) -> None:
+    print(f"{measured.n_messages:,} messages, filled in {measured.fill_s:.0f} s, {measured.n_compactions} compactions")
     print(
-        f"  a request     {figures.total_ms:7.2f} ms: prepare {figures.prepare_ms:.2f}, request body "
-        f"{figures.body_ms:.2f} (its JSON text {figures.bytes_ms:.2f} ms more); "
-        f"{figures.n_measured} requests of up to {figures.n_pieces} pieces"
+        f"  a request     {measured.total_ms:7.2f} ms: prepare {measured.prepare_ms:.2f}, request body "
+        f"{measured.body_ms:.2f} (its JSON text {measured.bytes_ms:.2f} ms more); "
+        f"{measured.n_measured} requests of up to {measured.n_pieces} pieces"
     )
-    print(f"  a compaction  {figures.compaction_ms:7.0f} ms, the slowest {figures.slowest_compaction_ms:.0f} ms")
-    print(f"  a cold load   {figures.load_ms:7.0f} ms")
-    if figures.trim_ms is not None:
-        print(f"  trim_messages {figures.trim_ms:7.2f} ms")
+    print(f"  a compaction  {measured.compaction_ms:7.0f} ms, the slowest {measured.slowest_compaction_ms:.0f} ms")
+    print(f"  a cold load   {measured.load_ms:7.0f} ms")
 
 
-def main(sizes: Sequence[int] = (10_000, 100_000)) -> None:
+def measured_at(sizes: Sequence[int]) -> list[Figure]:
+    """The comparison with `trim_messages` is made at the second size, the growth between the last two."""
     trim = load_trim()
-    print(f"prepare: requests at a budget of {BUDGET:,} tokens, seed {SEED}, medians")
-    measured: list[Figures] = []
+    print(f"prepare: requests at a budget of {BUDGET:,} tokens, seed {SEED}")
+    measured: list[Measured] = []
     for n_messages in sizes:
-        measured.append(asyncio.run(measure(n_messages, None if measured else trim)))
+        compared = trim if n_messages == sizes[-2] else None
+        measured.append(asyncio.run(measure(n_messages, compared)))
         report(measured[-1])
-    first, last = measured[0], measured[-1]
-    if first.trim_ms is None:
-        print(
-            "  not compared with trim_messages: langchain-core is not installed. Set the development environment up "
-            "anew, or install it beside it: pip install langchain-core"
-        )
-    else:
-        _verdict(f"request / trim_messages at {first.n_messages:,}", first.total_ms / first.trim_ms, TARGET)
-    if len(measured) > 1:
-        _verdict(f"{last.n_messages:,} messages / {first.n_messages:,}", last.total_ms / first.total_ms, GROWTH_TARGET)
+    before, last = measured[-2:]
+    found = []
+    if before.trim_ms is not None:
+        what = f"a request, {before.n_messages:,} messages"
+        found.append(beside(what, [(before.trim_ms, before.total_ms)], "LangChain's `trim_messages`", TRIM_TARGET))
+    growth = [(each.n_messages, each.total_ms) for each in measured]
+    reference = f"the same at {before.n_messages:,}"
+    pair = [(before.total_ms, last.total_ms)]
+    found.append(beside(f"a request, {last.n_messages:,} messages", pair, reference, GROWTH_TARGET, growth=growth))
+    compactions = [each.compaction_ms for each in measured]
+    found.append(alone("a re-cut, median at each size", compactions, 100))
+    found.append(alone("the slowest re-cut", [max(each.slowest_compaction_ms for each in measured)], None))
+    return found
 
 
-def _verdict(name: str, ratio: float, target: float) -> None:
-    print(f"  {name}: {ratio:.3f}, target at most {target:.2f}: {'met' if ratio <= target else 'NOT MET'}")
+def figures(size: Size) -> list[Figure]:
+    return measured_at((1_000, 10_000, 100_000) if size is Size.FULL else (200, 1_000, 1_100))
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]] or (10_000, 100_000))
+    show(measured_at([int(argument) for argument in sys.argv[1:]] or (1_000, 10_000, 100_000)))

@@ -1,30 +1,40 @@
-"""Time from starting a server to its answer to `initialize` and to the first list of conversations, and its memory,
-against a bare pygls server.
+"""How soon a server answers after its start, how soon a question in the terminal is answered, and what memory it takes.
 
     python -m benchmarks.startup [RUNS]
 
-The two are started in turns, after one unmeasured start each. The bare server answers `initialize` and, as it knows no
-other message, an error to the list. Prints medians and the medians of the ratios. The memory is proportional.
+Servers are started in turns, after one unmeasured start each, and asked for `initialize` and then for the first list of
+conversations, which the others do not know. Beside ours: a pygls server without a single feature, and the servers that
+`make bench-servers` has installed. Memory is proportional (PSS): what two processes share counts half in each.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import psutil
+from benchmarks.figures import Figure, Size, alone, beside, show
 
-HERE = Path(__file__).parent
-REFERENCE = [sys.executable, "-P", str(HERE / "bare_server.py")]
-OURS = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
-TARGETS = {"initialize answered": 0.6, "conversations listed": 1.5, "memory": 1.3}
-"""Of what the bare server takes until `initialize` is answered, and of its memory then."""
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parent
+OURS: Final = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
+BARE: Final = "a bare pygls server"
+_SERVERS: Final = ROOT / "build" / "bench-servers"
+OTHERS: Final = {
+    "python-lsp-server": [str(_SERVERS / "python" / "bin" / "pylsp")],
+    "jedi-language-server": [str(_SERVERS / "python" / "bin" / "jedi-language-server")],
+    "Copilot's language server": [str(_SERVERS / "node_modules" / ".bin" / "copilot-language-server"), "--stdio"],
+}
+INITIALIZE, LIST, MEMORY = "initialize", "list", "memory"
+_QUESTION: Final = "What is in setup.cfg?"
+_RUNS: Final = {Size.FULL: 15, Size.QUICK: 1}
 
 
 def frame(message: dict[str, object]) -> bytes:
@@ -47,7 +57,7 @@ def answer(process: subprocess.Popen[bytes], message_id: int) -> None:
             return
 
 
-def measure(command: list[str], folder: Path, environment: dict[str, str]) -> dict[str, float]:
+def measure(command: Sequence[str], folder: Path, environment: dict[str, str]) -> dict[str, float]:
     """Milliseconds to the answers, and MiB behind the last."""
     params = {
         "processId": os.getpid(),
@@ -62,8 +72,8 @@ def measure(command: list[str], folder: Path, environment: dict[str, str]) -> di
     ) as process:
         assert process.stdin is not None
         calls = (
-            ("initialize answered", {"id": 1, "method": "initialize", "params": params}),
-            ("conversations listed", {"id": 2, "method": "palimpsest/conversation/list", "params": {}}),
+            (INITIALIZE, {"id": 1, "method": "initialize", "params": params}),
+            (LIST, {"id": 2, "method": "palimpsest/conversation/list", "params": {}}),
             ("", {"id": 3, "method": "shutdown"}),
         )
         for number, (what, call) in enumerate(calls, 1):
@@ -72,8 +82,7 @@ def measure(command: list[str], folder: Path, environment: dict[str, str]) -> di
             answer(process, number)
             if what:
                 found[what] = (time.perf_counter() - started) * 1000
-                memory = psutil.Process(process.pid).memory_full_info()
-                found["memory"] = getattr(memory, "pss", memory.rss) / (1 << 20)
+                found[MEMORY] = memory_mib(process.pid)
             if number == 1:
                 process.stdin.write(frame({"method": "initialized", "params": {}}))
         process.stdin.write(frame({"method": "exit"}))
@@ -82,23 +91,68 @@ def measure(command: list[str], folder: Path, environment: dict[str, str]) -> di
     return found
 
 
-def main(n_runs: int) -> None:
+def memory_mib(pid: int) -> float:
+    """Of the process and those it started."""
+    total = 0
+    for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
+        memory = process.memory_full_info()
+        total += getattr(memory, "pss", memory.rss)
+    return total / (1 << 20)
+
+
+def ask_in_terminal(folder: Path, environment: dict[str, str]) -> float:
+    """Milliseconds of `make -s run` with one question, to its end."""
+    (folder / "setup.cfg").write_text("[metadata]\nname = pump\n", "utf-8")
+    started = time.perf_counter()
+    command = ["make", "-s", "run", f"FOLDER={folder}"]
+    done = subprocess.run(command, cwd=ROOT, input=_QUESTION.encode(), capture_output=True, env=environment, check=True)
+    assert b"pump" in done.stdout
+    return (time.perf_counter() - started) * 1000
+
+
+def import_pygls(environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-P", "-c", "import pygls.lsp.server"], env=environment, check=True)
+    return (time.perf_counter() - started) * 1000
+
+
+def figures(size: Size, n_runs: int = 0) -> list[Figure]:
+    commands = {BARE: [sys.executable, "-P", str(HERE / "bare_server.py")], "": OURS}
+    commands |= {name: command for name, command in OTHERS.items() if Path(command[0]).exists()}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
+    terminal: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as directory:
-        folder = Path(directory)
+        folder = Path(directory, "folder")
+        folder.mkdir()
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"HOME": directory, "XDG_DATA_HOME": directory, "XDG_CACHE_HOME": directory}
-        for command in (REFERENCE, OURS):
+        for command in commands.values():
             measure(command, folder, environment)
-        pairs = [(measure(REFERENCE, folder, environment), measure(OURS, folder, environment)) for _ in range(n_runs)]
-    print(f"startup: median of {n_runs} pairs, of a bare pygls server's `initialize` and its memory")
-    for what, target in TARGETS.items():
-        beside, unit = ("memory", "MiB") if what == "memory" else ("initialize answered", "ms")
-        bare = statistics.median(reference[beside] for reference, _ in pairs)
-        own = statistics.median(ours[what] for _, ours in pairs)
-        ratio = statistics.median(ours[what] / reference[beside] for reference, ours in pairs)
-        is_met = "met" if ratio <= target else "NOT MET"
-        print(f"  {what:22} {own:6.0f} of {bare:5.0f} {unit:3}  ratio {ratio:.2f}, target {target}: {is_met}")
+        ask_in_terminal(folder, environment)
+        for _ in range(n_runs or _RUNS[size]):
+            for name, command in commands.items():
+                runs[name].append(measure(command, folder, environment))
+            terminal.append((import_pygls(environment), ask_in_terminal(folder, environment)))
+
+    def pairs(name: str, theirs: str, ours: str) -> list[tuple[float, float]]:
+        return [(other[theirs], own[ours]) for other, own in zip(runs[name], runs[""], strict=True)]
+
+    found = [beside("`initialize` answered", pairs(BARE, INITIALIZE, INITIALIZE), BARE, 0.6)]
+    found += [
+        beside("`initialize` answered", pairs(name, INITIALIZE, INITIALIZE), name, None)
+        for name in OTHERS
+        if name in runs
+    ]
+    found.append(beside("first list of conversations after a start", pairs(BARE, INITIALIZE, LIST), BARE, 1.5))
+    too_much = "its services are loaded: decision 26"
+    found.append(beside("memory behind the first list", pairs(BARE, MEMORY, MEMORY), BARE, 1.3, "MiB", note=too_much))
+    copilot = "Copilot's language server"
+    if copilot in runs:
+        found.append(beside("memory behind the first list", pairs(copilot, MEMORY, MEMORY), copilot, 0.18, "MiB"))
+    found.append(alone("a question by `make run`, key press to end", [own for _, own in terminal], 1_500))
+    found.append(beside("the same", terminal, "`import pygls.lsp.server`", None))
+    return found
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    show(figures(Size.FULL, int(sys.argv[1]) if len(sys.argv) > 1 else 0))

@@ -1,0 +1,78 @@
+"""The page of the benchmarks says of each figure what was measured, and whether it met its target."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks import page
+from benchmarks.figures import Figure, alone, beside, number, sentence
+
+PAIRS = [(100.0, 40.0), (200.0, 120.0), (100.0, 50.0)]
+
+
+def test_a_ratio_is_the_median_of_pairs() -> None:
+    figure = beside("an answer", PAIRS, "a bare server", 0.6)
+
+    assert figure.value == 0.5
+    assert figure.is_met
+    assert (
+        sentence(figure) == "50 ms (40-120), beside 100 ms (100-200) of a bare server: 0.5 x, target at most 0.6, met"
+    )
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict"),
+    [
+        (beside("x", PAIRS, "y", 0.4), False),
+        (beside("x", PAIRS, "y", None), None),
+        (alone("x", [2_100.0], 2_000, "a second", is_least=True), True),
+        (alone("x", [1_900.0], 2_000, "a second", is_least=True), False),
+        (alone("x", [0.0], 0), True),
+    ],
+)
+def test_a_verdict_needs_a_target(figure: Figure, verdict: bool | None) -> None:
+    assert figure.is_met is verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.0333, "0.033"), (1, "1"), (1.5, "1.5"), (12.345, "12.3"), (99.96, "100"), (1234.5, "1,234")],
+)
+def test_numbers_have_three_digits_that_count(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(page, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(page, "README", tmp_path / "README.md")
+    return tmp_path
+
+
+def test_what_is_kept_comes_back(kept: Path) -> None:
+    figures = [beside("a", PAIRS, "b", 0.4, growth=[(10, 1.0), (1000, 2.0)]), alone("c", [1.0], 2, "MiB")]
+
+    page.keep({"date": "2026-11-28", "commit": "abc"}, {"one": figures})
+
+    assert page.kept()["one"][1] == figures
+    (plot,) = (kept / "results").glob("*.svg")
+    assert plot.read_text().lstrip().startswith("<svg")
+    assert "http" not in json.loads((kept / "results" / "one.json").read_text())["measured"]
+
+
+def test_the_page_takes_the_place_of_the_last_one(kept: Path) -> None:
+    (kept / "README.md").write_text(f"Before.\n\n{page.BEGIN}\nold\n{page.END}\n\nBehind.\n")
+    page.keep({"date": "2026-11-28", "commit": "abc"}, {"two": [alone("second", [1.0], None)]})
+    page.keep({"date": "2026-11-28", "commit": "abc"}, {"one": [beside("first", PAIRS, "b", 0.4)]})
+
+    page.write_readme(["one", "two", "not yet measured"])
+
+    text = (kept / "README.md").read_text()
+    assert text.startswith("Before.\n")
+    assert text.endswith("Behind.\n")
+    assert "old" not in text
+    assert text.index("| first | 50 ms (40-120) | b: 100 ms (100-200) | 0.5 | ≤ 0.4 | **missed** |") < text.index(
+        "second"
+    )
