@@ -1,6 +1,7 @@
 """`palimpsest chat` without the command line: FOLDER, what is wished, and the server's command.
 
 What is wished: `newest`, `new`, or for one question `print:QUESTION`, `json:QUESTION` or `resume=WHICH:QUESTION`.
+Behind `accepting+`, edits are made without a question.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def main() -> int:
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     folder, wished, *server = sys.argv[1:]
-    which, is_one_shot, question = wished.partition(":")
+    which, is_one_shot, question = wished.removeprefix("accepting+").partition(":")
     wish = Wish(
         Path(folder),
         begins_new=which == "new",
@@ -28,6 +29,7 @@ def main() -> int:
         question=question,
         is_one_shot=bool(is_one_shot),
         as_json=which == "json",
+        accepts_edits=wished.startswith("accepting+"),
     )
     return run(wish, server, lambda folder: False)
 

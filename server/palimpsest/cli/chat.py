@@ -40,6 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="like -p, but print a JSON object with the answer and how it ended"
     )
+    parser.add_argument(
+        "--accept-edits",
+        action="store_true",
+        help="let the model change files without asking; /revert takes edits back",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--new", action="store_true", help="begin a new conversation instead of continuing the newest one"
@@ -56,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     is_one_shot = arguments.print or arguments.json
     folder, question = _meant(arguments.folder, arguments.question, is_one_shot)
-    wish = Wish(folder, arguments.new, arguments.resume, question, is_one_shot, arguments.json)
+    wish = Wish(folder, arguments.new, arguments.resume, question, is_one_shot, arguments.json, arguments.accept_edits)
     # -P: modules in the folder must not replace ours.
     command = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
     return run_chat(wish, command, _is_trusted)

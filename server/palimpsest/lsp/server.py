@@ -96,6 +96,11 @@ class PalimpsestServer(WorkspaceServer):
         """Whether the editor itself shows the draft that a command makes, as a chat panel does."""
         return self._announces("drafts")
 
+    @property
+    def takes_digests(self) -> bool:
+        """Whether the editor changes files that it has not opened, and compares their texts first."""
+        return self._announces("digests")
+
     def _announces(self, what: str) -> bool:
         experimental = self.client_capabilities.experimental
         ours = experimental.get("palimpsest") if isinstance(experimental, dict) else None

@@ -16,6 +16,8 @@ from palimpsest.wire.areas.usage import ContextEvent
 from palimpsest.wire.codec.convert import from_json
 
 T = TypeVar("T")
+EDIT_TOOL = "propose_edit"
+"""The tool by which a model changes a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class ServerNote:
-    """A sentence of the server for the user."""
+    """A sentence for the user beside the answer, mostly the server's."""
 
     text: str
 

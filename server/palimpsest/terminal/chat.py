@@ -42,6 +42,8 @@ class Wish:
     """Whether the chat ends after one answer."""
     as_json: bool = False
     """Whether that answer is printed as a JSON object."""
+    accepts_edits: bool = False
+    """Whether a model may change files without a question."""
 
 
 def run(wish: Wish, server_command: Sequence[str], is_trusted: Callable[[Path], bool]) -> int:
@@ -86,6 +88,7 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
 
     with Interrupts() as interrupts, interrupts.calling(stop):
         connection = await Connection.start(server_command)
+        connection.accepts_edits = wish.accepts_edits
         try:
             session = Session(connection, wish.folder.as_uri())
             if _has_person() and not wish.is_one_shot and os.environ.get("TERM", "").lower() not in _DUMB:

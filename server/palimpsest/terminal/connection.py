@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from palimpsest.terminal import texts
-from palimpsest.terminal.calls import Call, Event, ServerNote
+from palimpsest.terminal.calls import EDIT_TOOL, Call, Event, ServerNote
+from palimpsest.terminal.edits import CAPABILITIES, Edits
 from palimpsest.terminal.errors import INTERNAL_ERROR, BadAnswer, RequestFailed, ServerGone, TerminalError
 from palimpsest.terminal.process import ServerProcess
 from palimpsest.values import Mismatch
@@ -32,6 +33,7 @@ from palimpsest.wire.version import PROTOCOL_VERSION
 
 _METHOD_NOT_FOUND = -32601
 _NOT_ASKED = {"code": -32803, "message": "The user was not asked."}
+_NOT_APPLIED = {"code": -32803, "message": "The edit was stopped, and it is unknown whether it was made."}
 _SHUTDOWN_TIMEOUT_S = 5.0
 _LOG_DELAY_S = 0.1
 News = PresenceChangedParams | MovedApartParams | ConversationChangedParams
@@ -53,11 +55,15 @@ class Connection:
         self.approve: Callable[[ApprovalRequestParams], Awaitable[ApprovalAnswer]] | None = None
         """Asks the user to approve a tool call. None: nobody can be asked, and the server learns that. It is cancelled
         when another editor has answered, or the server is gone."""
+        self.accepts_edits = False
+        """Whether the user has said that edits of files are approved without a question."""
+        self._edits: Edits | None = None
         self.note: Callable[[str], None] | None = None
         """Shows a sentence of the server that comes while no call is followed. None: it is dropped."""
         self.hear_others: Callable[[News], None] | None = None
         """Hears what others do in shared conversations. None: nobody is told."""
-        self._approvals: dict[Any, asyncio.Future[ApprovalAnswer]] = {}
+        self._working: dict[Any, asyncio.Future[Any]] = {}
+        """The server's requests that are being worked on, by their ids."""
         self._ids = itertools.count(1)
         self._calls: dict[int, Call[Any]] = {}
         self._streams: dict[str | int, Call[Any]] = {}
@@ -71,11 +77,12 @@ class Connection:
         return cls(await ServerProcess.start(command))
 
     async def initialize(self, folder: Path) -> None:
-        """Open one workspace folder, an absolute path.
+        """Open one workspace folder, an absolute path without links.
 
         Raises BadAnswer when this is not a Palimpsest server, or one of another version.
         """
         uri = folder.as_uri()
+        self._edits = Edits(folder)
         self._folders = [{"uri": uri, "name": folder.name or str(folder)}]
         params = {
             "processId": os.getpid(),
@@ -84,8 +91,8 @@ class Connection:
             "workspaceFolders": self._folders,
             "capabilities": {
                 "window": {"workDoneProgress": True},
-                "workspace": {"workspaceFolders": True},
-                "experimental": {"palimpsest": {"notifications": True}},
+                "workspace": {"workspaceFolders": True, **CAPABILITIES},
+                "experimental": {"palimpsest": {"notifications": True, "digests": True}},
             },
         }
         answer = await self._open("initialize", params, Any).result()
@@ -177,8 +184,8 @@ class Connection:
 
     def _fail_all(self, error: ServerGone) -> None:
         self._gone = error
-        for approval in list(self._approvals.values()):
-            approval.cancel()
+        for work in list(self._working.values()):
+            work.cancel()
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             call.fail(error)
@@ -210,15 +217,20 @@ class Connection:
 
     def _answer(self, method: str, request_id: Any, params: Any) -> None:
         """Answer a request of the server. Each one gets an answer, or the server would wait for ever."""
+        is_edit = method == "palimpsest/approval/request" and _dig(params, "tool") == EDIT_TOOL
+        if is_edit and self.accepts_edits:
+            self._send({"id": request_id, "result": to_json(ApprovalRequestResult(ApprovalAnswer.ONCE))})
+            return
         if method == "palimpsest/approval/request" and self.approve is not None:
             try:
                 asked = from_json(params, ApprovalRequestParams)
             except Mismatch:
                 self._send({"id": request_id, "error": _NOT_ASKED})
                 return
-            approval = asyncio.ensure_future(self.approve(asked))
-            self._approvals[request_id] = approval
-            approval.add_done_callback(lambda _: self._settle(request_id, approval))
+            self._work_on(request_id, self._approved(self.approve(asked)), _NOT_ASKED)
+            return
+        if method == "workspace/applyEdit" and self._edits is not None:
+            self._work_on(request_id, self._edits.apply(params), _NOT_APPLIED)
             return
         reply: dict[str, Any] = {"id": request_id}
         if method == "window/workDoneProgress/create":
@@ -229,18 +241,28 @@ class Connection:
             self._hear("window/showMessage", params)
             reply["result"] = None
         elif method == "palimpsest/approval/request":
-            self._tell(texts.not_approved(str(_dig(params, "title"))))
+            may_be_always = _dig(params, "mayBeAlways") is True
+            self._tell(texts.not_approved(str(_dig(params, "title")), is_edit=is_edit, may_be_always=may_be_always))
             reply["error"] = _NOT_ASKED
         else:
             reply["error"] = {"code": _METHOD_NOT_FOUND, "message": f"This client does not answer {method}."}
         self._send(reply)
 
-    def _settle(self, request_id: Any, approval: asyncio.Future[ApprovalAnswer]) -> None:
-        del self._approvals[request_id]
-        if approval.cancelled() or approval.exception() is not None:
-            self._send({"id": request_id, "error": _NOT_ASKED})
-        else:
-            self._send({"id": request_id, "result": to_json(ApprovalRequestResult(approval.result()))})
+    @staticmethod
+    async def _approved(answer: Awaitable[ApprovalAnswer]) -> Any:
+        return to_json(ApprovalRequestResult(await answer))
+
+    def _work_on(self, request_id: Any, work: Awaitable[Any], error: dict[str, Any]) -> None:
+        """Answer a request with the result of the work, or with the error when there is none."""
+        running = asyncio.ensure_future(work)
+        self._working[request_id] = running
+
+        def settle(_: asyncio.Future[Any]) -> None:
+            del self._working[request_id]
+            is_lost = running.cancelled() or running.exception() is not None
+            self._send({"id": request_id, **({"error": error} if is_lost else {"result": running.result()})})
+
+        running.add_done_callback(settle)
 
     def _hear(self, method: str, params: Any) -> None:
         if method == "$/progress":
@@ -248,8 +270,8 @@ class Connection:
             if isinstance(token, (str, int)) and (call := self._streams.get(token)) is not None:
                 call.add_progress(_dig(params, "value"))
         elif method == "$/cancelRequest":
-            if (approval := self._approvals.get(_dig(params, "id"))) is not None:
-                approval.cancel()
+            if (work := self._working.get(_dig(params, "id"))) is not None:
+                work.cancel()
         elif method == "palimpsest/contextEvent":
             with contextlib.suppress(Mismatch):
                 self._tell_all(from_json(params, ContextEvent))

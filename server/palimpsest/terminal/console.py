@@ -20,7 +20,7 @@ from rich.text import Text
 from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.blocks import GrowingMarkdown
-from palimpsest.terminal.calls import Event, ServerNote, WorkDone
+from palimpsest.terminal.calls import EDIT_TOOL, Event, ServerNote, WorkDone
 from palimpsest.terminal.render import lasting, one_line, passing
 from palimpsest.terminal.rendering import ChatMarkdown, plain, table
 from palimpsest.terminal.screen import Screen
@@ -211,7 +211,7 @@ class ConsoleView:
                     doing = f"{texts.used(call.name)[0]} {call.target}".rstrip()
                     self.screen.print(Text(f"→ {one_line(texts.not_done(doing, reason))}", "note"))
                 else:
-                    self._show_call(call, counted(len(text.splitlines()), "line"))
+                    self._show_call(call, "" if call.name == EDIT_TOOL else counted(len(text.splitlines()), "line"))
                 self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.DONE:
                 self.settle()
@@ -227,8 +227,9 @@ class ConsoleView:
 
     def _show_call(self, call: _ToolCall, outcome: str) -> None:
         done = f"{texts.used(call.name)[1]} {call.target}".rstrip()
-        line = _fitted(f"→ {done}", self.screen.width - len(outcome) - 3)
-        self.screen.print(Text(f"{line} · {outcome}", "note", no_wrap=True))
+        tail = f" · {outcome}" if outcome else ""
+        line = _fitted(f"→ {done}", self.screen.width - len(tail))
+        self.screen.print(Text(f"{line}{tail}", "note", no_wrap=True))
 
     def _show_context(self, event: ContextEvent) -> None:
         if (sentence := lasting(event)) is not None:

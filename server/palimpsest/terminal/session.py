@@ -10,7 +10,8 @@ import uuid
 from collections.abc import AsyncGenerator
 from typing import Generic, Protocol, TypeVar
 
-from palimpsest.terminal.calls import Call, Event
+from palimpsest.terminal import texts
+from palimpsest.terminal.calls import EDIT_TOOL, Call, Event, ServerNote
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError
 from palimpsest.terminal.render import View
@@ -83,6 +84,7 @@ class Turn:
         self._call = call
         self._turn_id = turn_id
         """None until the server names the turn of a message."""
+        self._n_edits = 0
 
     async def events(self) -> AsyncGenerator[Event, None]:
         async with contextlib.aclosing(self._call.events()) as events:
@@ -91,6 +93,10 @@ class Turn:
                     self._turn_id = event.turn_id
                     self._session.conversation_id = event.conversation_id or self._session.conversation_id
                 yield event
+                if isinstance(event, TurnDelta) and event.type is DeltaType.TOOL_RESULT and event.name == EDIT_TOOL:
+                    self._n_edits += not event.is_error
+        if self._n_edits:
+            yield ServerNote(texts.edited(self._n_edits))
 
     async def result(self) -> ChatResult:
         result = await self._call.result()

@@ -18,7 +18,7 @@ STARTING: Final = "Starting"
 FOLDER: Final = "Folder"
 MODEL: Final = "Model"
 TRUST: Final = "Trust"
-TRUSTED: Final = "yes: a model may ask you to let it use other tools; it changes files only in an editor"
+TRUSTED: Final = "yes: a model may ask you to let it change files and use other tools"
 NOT_TRUSTED: Final = "no: a model can only read here (`palimpsest trust` lets it ask for more)"
 NO_MODEL: Final = "none yet, so this is a search (`palimpsest login anthropic` sets one up)"
 
@@ -121,7 +121,7 @@ TOOLS: Final = {
     "read_file": ("Reading", "Read"),
     "list_files": ("Listing", "Listed"),
     "search_files": ("Searching for", "Searched for"),
-    "propose_edit": ("Changing", "Proposed a change of"),
+    "propose_edit": ("Changing", "Changed"),
     "run_command": ("Running", "Ran"),
     "recall": ("Recalling", "Recalled"),
     "tool_output": ("Reading a long result again", "Read a long result again"),
@@ -155,8 +155,56 @@ def applies(may_be_always: bool, covers: str) -> str:
     return f"`always` and `never` apply to {covers}." if may_be_always else f"`never` applies to {covers}."
 
 
-def not_approved(title: str) -> str:
-    return f"Not approved, because there is nobody to ask: {title}"
+def not_approved(title: str, *, is_edit: bool, may_be_always: bool) -> str:
+    how = " An `a` (always) that you answer in `palimpsest chat` counts here too." if may_be_always else ""
+    if is_edit:
+        how += " --accept-edits approves all edits of files."
+    return f"Not approved, because there is nobody to ask: {title}{how}"
+
+
+# Edits of files
+
+UNREADABLE_EDIT: Final = "This edit cannot be made here."
+
+
+def changed_meanwhile(path: str) -> str:
+    return f"{path} has changed meanwhile, so nothing was written. Read it again."
+
+
+def other_encoding(path: str) -> str:
+    return f"{path} is not UTF-8 text, so it is not changed."
+
+
+def outside(path: str) -> str:
+    return f"{path} lies outside the folder, so it is not changed."
+
+
+def no_file(path: str) -> str:
+    return f"{path} is no regular file, so it is not changed."
+
+
+def through_link(path: str) -> str:
+    return f"A link leads to {path}, so it is not removed."
+
+
+def many_names(path: str) -> str:
+    return f"{path} has other names (hard links), which may lie outside the folder, so it is not changed."
+
+
+def read_only(path: str) -> str:
+    return f"{path} is read-only, so it is not changed."
+
+
+def not_written(path: str, why: str) -> str:
+    return f"{path} cannot be written: {why}. Nothing was changed."
+
+
+def not_put_back(paths: Sequence[str]) -> str:
+    return f"{' and '.join(paths)} had been written already and could not be put back."
+
+
+def edited(count: int) -> str:
+    return f"{counted(count, 'edit')} made. /changes shows what was changed, /revert takes it back."
 
 
 # Conversations

@@ -12,7 +12,7 @@ _shtab_palimpsest_hub_token_subparsers=(create revoke)
 _shtab_palimpsest_hub_subparsers=(setup member token doctor export local)
 _shtab_palimpsest_subparsers=(chat login logout models trust facts export import doctor backup rescue adopt serve acp mcp mcp-servers hub replay fake-provider completion)
 
-_shtab_palimpsest_chat_option_strings=(-h --help -p --print --json --new --resume)
+_shtab_palimpsest_chat_option_strings=(-h --help -p --print --json --accept-edits --new --resume)
 _shtab_palimpsest_login_option_strings=(-h --help)
 _shtab_palimpsest_logout_option_strings=(-h --help)
 _shtab_palimpsest_models_option_strings=(-h --help --json)
@@ -95,6 +95,7 @@ _shtab_palimpsest_chat___help_nargs=0
 _shtab_palimpsest_chat__p_nargs=0
 _shtab_palimpsest_chat___print_nargs=0
 _shtab_palimpsest_chat___json_nargs=0
+_shtab_palimpsest_chat___accept_edits_nargs=0
 _shtab_palimpsest_chat___new_nargs=0
 _shtab_palimpsest_login__h_nargs=0
 _shtab_palimpsest_login___help_nargs=0

@@ -62,6 +62,7 @@ complete -c palimpsest -n '_shtab_palimpsest_using; and test $_shtab_palimpsest_
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -s h -l help -d 'show this help message and exit'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -s p -l print -d 'print the answer to one question and leave; text from a pipe is added to the question'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l json -d 'like -p, but print a JSON object with the answer and how it ended'
+complete -c palimpsest -n '_shtab_palimpsest_using chat' -l accept-edits -d 'let the model change files without asking; /revert takes edits back'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l new -d 'begin a new conversation instead of continuing the newest one'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l resume -x -d 'continue this conversation: its number as `palimpsest export` lists it, or how its title or id begins'
 complete -c palimpsest -n '_shtab_palimpsest_using chat; and test $_shtab_palimpsest_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the folder to talk about (default: the one that you are in)'

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.services.tools.editors import Change, EditorGone
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.wire.areas.tools import ApprovalRequestParams, ApprovalRequestResult, RunToolParams, RunToolResult
+
+_DocumentChange = lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile
 
 
 class FolderEditor:
@@ -79,7 +82,7 @@ class FolderEditor:
             return "The file has changed in the editor meanwhile. Read it again."
         if change.before is None and not self._knows(lsp.ResourceOperationKind.Create):
             return "It cannot create files. Ask the user to create it; then propose the edit."
-        return await self._apply(self._edit(change, document))
+        return await self._apply(self._edit(change, document), change.path, change.before if document is None else None)
 
     async def delete(self, path: str, text: str) -> str | None:
         document = self._documents().get(path)
@@ -88,16 +91,21 @@ class FolderEditor:
         if not self._knows(lsp.ResourceOperationKind.Delete):
             return "It cannot delete files. Delete the file yourself."
         uri = self._uri(path) if document is None else document.uri
-        changes: list[lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile] = []
+        changes: list[_DocumentChange] = []
         if document is not None:  # changes nothing, but the editor compares the version
             nowhere = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
             identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, document.version)
             changes.append(lsp.TextDocumentEdit(identifier, [lsp.TextEdit(nowhere, "")]))
         changes.append(lsp.DeleteFile(uri, options=lsp.DeleteFileOptions(ignore_if_not_exists=True)))
-        return await self._apply(lsp.WorkspaceEdit(document_changes=changes))
+        return await self._apply(changes, path, text if document is None else None)
 
-    async def _apply(self, edit: lsp.WorkspaceEdit) -> str | None:
-        params = lsp.ApplyWorkspaceEditParams(edit, label="Palimpsest")
+    async def _apply(self, changes: Sequence[_DocumentChange], path: str, on_disk: str | None) -> str | None:
+        """`on_disk`: what the file must hold; None where the editor checks the version of its document, or there is no
+        file."""
+        params: dict[str, Any] = {"edit": lsp.WorkspaceEdit(document_changes=changes), "label": "Palimpsest"}
+        if self._server.takes_digests and on_disk is not None:
+            digest = hashlib.sha256(on_disk.encode("utf-8", "surrogatepass")).hexdigest()
+            params["palimpsest"] = {"digests": {self._uri(path): digest}}
         try:
             result: lsp.ApplyWorkspaceEditResult = await self._ask(lsp.WORKSPACE_APPLY_EDIT, params)
         except JsonRpcException as error:
@@ -106,7 +114,7 @@ class FolderEditor:
             return None
         return f"Its reason: {result.failure_reason}" if result.failure_reason else "Read the file again."
 
-    def _edit(self, change: Change, document: TextDocument | None) -> lsp.WorkspaceEdit:
+    def _edit(self, change: Change, document: TextDocument | None) -> list[_DocumentChange]:
         uri = self._uri(change.path) if document is None else document.uri
         lines = split_lines(change.before or "")
         starts = list(accumulate(map(len, lines), initial=0))
@@ -125,8 +133,8 @@ class FolderEditor:
         changed = lsp.TextDocumentEdit(identifier, list(edits))
         if change.before is None:
             options = lsp.CreateFileOptions(overwrite=False, ignore_if_exists=False)
-            return lsp.WorkspaceEdit(document_changes=[lsp.CreateFile(uri, options=options), changed])
-        return lsp.WorkspaceEdit(document_changes=[changed])
+            return [lsp.CreateFile(uri, options=options), changed]
+        return [changed]
 
     def _knows(self, operation: lsp.ResourceOperationKind) -> bool:
         workspace = self._server.client_capabilities.workspace

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from palimpsest.domain.deny_list import holds_private_key
-from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.services.tools.editors import AttachedEditor, Editors
 from palimpsest.services.workspace.encoding import decode
 from palimpsest.services.workspace.files import PlaceKind, WorkspaceFiles
@@ -44,6 +44,21 @@ class CurrentFiles:
         if stored is None or stored.encoding != "UTF-8":
             raise InvalidRequest(f"{place.path!r} is not UTF-8 text. Ask the user to open it in the editor first.")
         return place.path, stored.text
+
+    async def is_saved(self, path: str, text: str | None) -> bool:
+        """Whether the disk holds this text. None: whether there is no such file."""
+
+        def on_disk() -> str | None:
+            place = self.files.locate(path)
+            if place.kind is PlaceKind.MISSING:
+                return None
+            stored = decode(self.files.read(place))
+            return "" if stored is None else stored.text
+
+        try:
+            return await asyncio.to_thread(on_disk) == text
+        except (InvalidRequest, NotFound):
+            return False
 
     def holder(self, path: str) -> AttachedEditor | None:
         """The editor that has the file open; None when no editor has."""

@@ -1,6 +1,6 @@
 """`propose_edit`: changes to one file, shown to the user as a diff and applied by their editor.
 
-Palimpsest never writes the file itself: an editor may hold it, and keeps the history of undo. The text to replace must
+The server never writes the file itself: an editor may hold it, and keeps the history of undo. The text to replace must
 occur exactly once in the file, and the file must be unchanged when the user approves. Each edit is stored, with the
 texts before and after, before the editor is asked to apply it (`storage/file_changes`), so that it can be taken back.
 """
@@ -88,7 +88,7 @@ class EditTool:
 
         description = (
             "Proposes changes to one text file of the workspace folder, or a new file. The user sees them and decides; "
-            "then their editor applies them, without saving."
+            "then their editor applies them. The result says whether the file is saved."
         )
         return [Tool(ToolSchema(PROPOSE_EDIT, description, _SCHEMA), run, is_read_only=False)]
 
@@ -117,6 +117,8 @@ class EditTool:
                 await store.run(file_changes.drop, new.id)
         if problem is not None:
             raise InvalidRequest(f"The user agreed, but the editor did not apply the edits. {problem}")
+        if await current.is_saved(path, after):
+            return ToolOutput(f"Applied and saved: {path}.")
         return ToolOutput(f"Applied in the editor: {path}. The file on disk is as it was until the user saves it.")
 
     def _editor(self, current: CurrentFiles, path: str) -> AttachedEditor:

@@ -72,6 +72,8 @@ class FileOutcome:
     outcome: Outcome
     problem: str | None = None
     """The reason, as a sentence, where the file was not changed or it is unknown."""
+    is_saved: bool = False
+    """Whether they were taken back in the file on disk, which no editor had open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +176,23 @@ class FileChanges:
 
     async def _of_file(self, changes: Sequence[StoredChange], first: AttachedEditor | None) -> FileOutcome:
         path, ids = changes[0].path, tuple(change.id for change in changes)
+        is_on_disk_only, is_saved, problem = self.current.holder(path) is None, False, None
         try:
-            outcome, problem = await self._try(path, changes, first)
+            outcome, left = await self._try(path, changes, first)
         except _Refused as error:
             outcome, problem = Outcome.REFUSED, str(error)
+        else:
+            problem = _GONE if outcome is Outcome.UNKNOWN else None
+            if is_on_disk_only and outcome is Outcome.TAKEN_BACK:
+                is_saved = await self.current.is_saved(path, left)
         if outcome in (Outcome.TAKEN_BACK, Outcome.AS_BEFORE):
             await self.store.run(file_changes.settle, ids, ChangeState.TAKEN_BACK, utc_now())
-        return FileOutcome(path, ids, outcome, problem)
+        return FileOutcome(path, ids, outcome, problem, is_saved)
 
     async def _try(
         self, path: str, changes: Sequence[StoredChange], first: AttachedEditor | None
     ) -> tuple[Outcome, str | None]:
+        """What became of the edits, and the text without them. Raises _Refused."""
         edits = await self._read(changes)
         if edits is None:
             raise _Refused(_NOT_KEPT)
@@ -193,7 +201,7 @@ class FileChanges:
             now = await self._text(changes)
             left = await asyncio.to_thread(_without, edits, now)
             if left == now or now is None:
-                return Outcome.AS_BEFORE, None
+                return Outcome.AS_BEFORE, left
             replacements = [] if left is None else await asyncio.to_thread(_replacements, now, left)
             if await self._text(changes) != now:
                 continue
@@ -207,9 +215,9 @@ class FileChanges:
                     editor.delete(path, now) if left is None else editor.apply(Change(path, now, tuple(replacements)))
                 )
             except EditorGone:
-                return Outcome.UNKNOWN, _GONE
+                return Outcome.UNKNOWN, left
             if refused is None:
-                return Outcome.TAKEN_BACK, None
+                return Outcome.TAKEN_BACK, left
             if followed is not None:
                 self.edits.remove(path, followed)
             problem = refused

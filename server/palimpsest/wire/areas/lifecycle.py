@@ -5,7 +5,10 @@ A server announces this protocol under `capabilities.experimental.palimpsest` as
 `initialize`, with `{"notifications": true}` under `capabilities.experimental.palimpsest`: to any other editor they
 would be unknown messages. With `{"setUp": true}` there, an editor says itself that no model is set up, and the server
 does not say it in a message. With `{"extras": true}`, it installs extras of the server, and is told which is missing by
-`palimpsest/extraMissing` in the place of a message. `initializationOptions.palimpsest` holds
+`palimpsest/extraMissing` in the place of a message. With `{"digests": true}`, an editor that changes files which it has
+not opened gets `palimpsest: {"digests": {URI: DIGEST}}` beside `edit` in the params of `workspace/applyEdit`: the
+SHA-256 of the text (UTF-8, no byte order mark) that the edit of this file was computed from. It refuses the edit of a
+file that holds another text. `initializationOptions.palimpsest` holds
 [EditorOptions](#editoroptions).
 
 An editor that pulls diagnostics, and can learn that they have changed without an edit (`workspace/diagnostic/refresh`,

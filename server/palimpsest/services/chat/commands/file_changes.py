@@ -71,8 +71,11 @@ def said_of(files: Sequence[FileOutcome]) -> str:
     if not files:
         return "No edit of a file is kept of those messages."
     lines = [f"- {code(each.path)}: {_OUTCOMES[each.outcome]}{plain(each.problem or '')}" for each in files]
-    if any(each.outcome is Outcome.TAKEN_BACK for each in files):
-        lines.append("\nNothing is saved. Your editor's undo brings the edits again.")
+    unsaved = [code(each.path) for each in files if each.outcome is Outcome.TAKEN_BACK and not each.is_saved]
+    if unsaved:
+        is_any_saved = any(each.is_saved for each in files)
+        what = f"Not saved yet: {', '.join(unsaved)}." if is_any_saved else "Nothing is saved."
+        lines.append(f"\n{what} Your editor's undo brings the edits again.")
     return "\n".join(lines)
 
 

@@ -1,0 +1,40 @@
+"""A chat, as `start_chat`, in which at the moment of the first write, which the user has approved, something is killed:
+`terminal` or `server`, the first argument."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from tests.terminal import start_chat
+
+from palimpsest.terminal.process import ServerProcess
+
+
+def main() -> int:
+    victim = sys.argv.pop(1)
+    pids = [os.getpid()]
+    real_replace, real_init = os.replace, ServerProcess.__init__
+
+    def started(self: ServerProcess, process: asyncio.subprocess.Process) -> None:
+        real_init(self, process)
+        if victim == "server":
+            pids[0] = process.pid
+
+    def replace(source: Any, target: Any) -> None:
+        os.kill(pids[0], signal.SIGKILL)
+        real_replace(source, target)
+
+    ServerProcess.__init__ = started  # type: ignore[method-assign]
+    os.replace = replace  # type: ignore[assignment]
+    return start_chat.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
