@@ -90,7 +90,7 @@ async def test_context_usage_and_stats_report_what_there_is(bench: Opener) -> No
     b = await bench([says("Blue.")])
     await b.ask("Which color?")
     context = await said(b, "/context")
-    assert "| system |" in context
+    assert "| instructions |" in context
     assert "| message | 0 |" in context
     assert f"tokens for {plain('offline')}" in context
     usage = await said(b, "/usage")
@@ -120,8 +120,9 @@ async def test_a_range_is_summarized_and_then_in_the_stats(bench: Opener) -> Non
     with pytest.raises(InvalidRequest, match="no summary 9"):
         await run(b, "/context 9")
     stats = await said(b, "/stats")
-    assert "1 by user" in stats
-    assert "| manual | 1 |" in stats
+    assert "made smaller once" in stats
+    assert "once because you asked for it" in stats
+    assert "| what you chose | 1 |" in stats
     for wrong in ("3-0", "all", "1-2-3"):
         with pytest.raises(InvalidRequest, match="/summarize A-B"):
             await run(b, f"/summarize {wrong}")

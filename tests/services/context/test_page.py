@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 from tests.services.scripted import Bench, Opener, says
 
-from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
+from palimpsest.domain.context.cut import CutCause, MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
+from palimpsest.domain.context.prepared import SegmentType
 from palimpsest.domain.context.recall_report import Found, LeftOut, LeftOutBecause, RecallReport
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.standing import TAKEN_BACK, front_text
+from palimpsest.domain.context.strategies import EVERY_NAME
+from palimpsest.domain.context.summaries.node import EXTRACTIVE, HYBRID, LLM
 from palimpsest.domain.context.tokens import Estimator
 from palimpsest.domain.messages import MessageId, TextPart, ToolCallPart
 from palimpsest.services.chat.commands.markdown import plain
+from palimpsest.services.context import words
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page
 from palimpsest.services.context.rule_commands import RuleCommands
 from palimpsest.services.context.state import ContextState
@@ -187,6 +192,14 @@ def test_the_best_of_what_was_left_out_is_shown_and_the_rest_counted() -> None:
     left = tuple(LeftOut(Found(MessageId(n), None, 9.0 - n), LeftOutBecause.TOLD) for n in range(9))
     page = recall_page("Recalled", RecallReport(("pump_1",), 1_200, 0, (), left), Reader())
     lines = [line for line in page.split("\n") if "left out" in line]
-    assert lines[0].startswith("- left out: message 0 ")
-    assert lines[4:] == ["- left out: message 4 (score 5.00), the context tells it already", "- left out: 4 more"]
+    assert lines[0].startswith("- left out: message 0, ")
+    assert lines[4:] == ["- left out: message 4, it is there already", "- left out: 4 more"]
     assert "of 1,200 tokens" in page
+
+
+def test_there_are_words_for_everything_that_a_report_names() -> None:
+    assert set(words.BECAUSE) == set(CutCause)
+    assert set(words.NOT_RECALLED) == set(LeftOutBecause)
+    assert set(words.SUMMARIZED) == EVERY_NAME
+    assert set(words.WRITTEN) == {EXTRACTIVE, HYBRID, LLM}
+    assert set(words.PARTS) >= set(get_args(SegmentType)) - {"message", "summary", "tools"}

@@ -11,7 +11,7 @@ from typing import Final
 from palimpsest.domain.context.cut import MessagePiece, SummaryPiece
 from palimpsest.domain.context.notebook.step_note import NOTE_HEAD
 from palimpsest.domain.context.prepared import Segment
-from palimpsest.domain.context.recall_report import Found, LeftOutBecause, RecallReport
+from palimpsest.domain.context.recall_report import Found, RecallReport
 from palimpsest.domain.context.recalled import FOOT, HEAD
 from palimpsest.domain.context.rules.rule_set import split_standing_rules
 from palimpsest.domain.context.rules.standing import HEAD as RULES_HEAD
@@ -19,6 +19,7 @@ from palimpsest.domain.context.rules.standing import TAKEN_BACK
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.messages import AttachmentPart, Content, ImagePart, MessageId, Role
 from palimpsest.services.context.state import ContextState
+from palimpsest.services.context.words import NOT_RECALLED, WRITTEN
 from palimpsest.wording import counted
 
 _MESSAGE_CHARS: Final = 200
@@ -27,11 +28,6 @@ _MOST_LEFT_OUT: Final = 5
 _LINE: Final = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6}|[-*•]|→)?\s*(?P<text>.*)")
 _OF_MESSAGE: Final = re.compile(r"\[\d+\] ")
 """The beginning of a line that says what a message has; several such lines are a list."""
-_REASONS: Final = {
-    LeftOutBecause.TOLD: "the context tells it already",
-    LeftOutBecause.NO_ROOM: "no room",
-    LeftOutBecause.BELOW_BAR: "too little to do with it, or too little new",
-}
 _ENDS: Final = tuple(".!?…:;,。")
 _ROLES: Final = {Role.USER: "user", Role.ASSISTANT: "assistant", Role.TOOL: "tool"}
 
@@ -91,7 +87,8 @@ def summary_page(piece: SummaryPiece, tokens: int, reader: Reader) -> str:
     n_more = 0 if reader.most_lines is None else len(lines) - reader.most_lines
     if n_more > 0:
         lines = [*lines[:-n_more], "", f"… {counted(n_more, 'more line')}"]
-    where = f"{_span(piece.start, piece.end)} ({summary.kind}, level {summary.level}, {counted(tokens, 'token')})"
+    how = WRITTEN.get(summary.kind, summary.kind) + (", made of older summaries" if summary.level > 1 else "")
+    where = f"{_span(piece.start, piece.end)} ({how}, {counted(tokens, 'token')})"
     return _section(f"Summary {summary.id}: {where}", lines)
 
 
@@ -100,17 +97,16 @@ def recall_page(heading: str, report: RecallReport | None, reader: Reader) -> st
     if report is None or not (report.terms or report.taken or report.left_out):
         return ""
     lines = [f"- looked for: {reader.escape(', '.join(report.terms)) or 'nothing'}"]
-    lines += [f"- told: {_named(each.found)}, {counted(each.tokens, 'token')}" for each in report.taken]
+    lines += [f"- added: {_named(each.found)}, {counted(each.tokens, 'token')}" for each in report.taken]
     best = report.left_out[:_MOST_LEFT_OUT]
-    lines += [f"- left out: {_named(each.found)}, {_REASONS[each.because]}" for each in best]
+    lines += [f"- left out: {_named(each.found)}, {NOT_RECALLED[each.because]}" for each in best]
     if n_more := len(report.left_out) - len(best):
         lines.append(f"- left out: {n_more:,} more")
     return _section(f"{heading} ({report.tokens:,} of {counted(report.room_tokens, 'token')})", lines)
 
 
 def _named(found: Found) -> str:
-    what = f"fact {found.fact_id}" if found.message_id is None else f"message {found.message_id}"
-    return f"{what} (score {found.score:.2f})"
+    return f"fact {found.fact_id}" if found.message_id is None else f"message {found.message_id}"
 
 
 def _head(state: ContextState, n_summaries: int, n_lives: int, reader: Reader) -> str:

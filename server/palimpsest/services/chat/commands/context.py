@@ -15,6 +15,7 @@ from palimpsest.services.chat.commands.markdown import minute, plain, seconds, t
 from palimpsest.services.chat.commands.scope import Reply, Scope, message_range, summary
 from palimpsest.services.context import reports
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page, summary_tokens
+from palimpsest.services.context.words import BECAUSE, PARTS, SUMMARIZED, WRITTEN
 from palimpsest.services.conversation.history import Compaction
 from palimpsest.services.models.catalog import by_hint
 from palimpsest.wording import counted
@@ -42,7 +43,7 @@ async def context(scope: Scope, argument: str) -> Reply:
     reader = Reader(plain, _MOST_LINES, _MOST_MESSAGES)
     rows = [
         (
-            segment.type if segment.summary_id is None else f"summary {segment.summary_id}",
+            PARTS.get(segment.type, segment.type) if segment.summary_id is None else f"summary {segment.summary_id}",
             "" if segment.message_ids is None else _span(*segment.message_ids),
             f"{segment.tokens:,}",
             "yes" if segment.is_in_prefix else "no",
@@ -52,8 +53,8 @@ async def context(scope: Scope, argument: str) -> Reply:
     ]
     parts = [
         context_page(plan.state, reader),
-        recall_page("Recalled for the newest turn", plan.recall, reader),
-        recall_page("Recalled for the newest step", plan.note, reader),
+        recall_page("Recalled for your newest message", plan.recall, reader),
+        recall_page("Recalled for the newest request", plan.note, reader),
         "## Parts of the request",
         table(("Part", "Messages", "Tokens", "Sent before", "Why"), rows) if rows else "",
         f"{plan.used_tokens:,} of {plan.limit_tokens:,} tokens for {plain(plan.model)}",
@@ -87,7 +88,7 @@ async def usage(scope: Scope, _: str) -> Reply:
         lines.append(f"Models have cost {dollars(paid)} in this conversation. /cost says for what.")
     if report.last_summary_at is not None:
         lines.append(f"Last summary: {minute(report.last_summary_at)}")
-    kinds = table(("Part", "Tokens"), [(kind, f"{tokens:,}") for kind, tokens in report.by_kind])
+    kinds = table(("Part", "Tokens"), [(PARTS.get(kind, kind), f"{tokens:,}") for kind, tokens in report.by_kind])
     return Reply("\n".join(f"- {line}" for line in lines) + f"\n\n{kinds}")
 
 
@@ -97,11 +98,14 @@ async def stats(scope: Scope, _: str) -> Reply:
     cost = f"Models have cost {dollars(paid)} in this conversation. /cost says for what." if paid.lines else ""
     if not found.compactions:
         return Reply(f"Nothing was summarized in this conversation yet. {cost}".rstrip())
-    causes = ", ".join(f"{count} by {cause.value}" for cause, count in found.compactions)
-    saved = [(each.name, f"{each.n_fired}", f"{each.tokens_saved:,}") for each in found.strategies]
+    n_times = sum(count for _, count in found.compactions)
+    causes = "; ".join(f"{_times(count)} because {BECAUSE[cause]}" for cause, count in found.compactions)
+    saved = [
+        (SUMMARIZED.get(each.name, each.name), f"{each.n_fired}", f"{each.tokens_saved:,}") for each in found.strategies
+    ]
     costs = [
         (
-            each.kind,
+            WRITTEN.get(each.kind, each.kind),
             f"{each.n_summaries}",
             f"{each.input_tokens:,}",
             f"{each.output_tokens:,}",
@@ -110,12 +114,16 @@ async def stats(scope: Scope, _: str) -> Reply:
         for each in found.summaries
     ]
     parts = [
-        f"Compactions: {causes}. They took {seconds(found.duration_ms)}.",
-        table(("Strategy", "Times", "Tokens saved"), saved) if saved else "",
-        table(("Summaries", "Number", "Tokens read", "Tokens written", "Time"), costs) if costs else "",
+        f"What the model sees was made smaller {_times(n_times)}, which took {seconds(found.duration_ms)}: {causes}.",
+        table(("What", "Times", "Tokens saved"), saved) if saved else "",
+        table(("Summaries written", "Number", "Tokens read", "Tokens written", "Time"), costs) if costs else "",
         cost,
     ]
     return Reply("\n\n".join(part for part in parts if part))
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{n:,} times"
 
 
 async def summarize(scope: Scope, argument: str) -> Reply:
