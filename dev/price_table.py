@@ -1,5 +1,6 @@
-"""Writes server/palimpsest/data/prices.json: what services charge for their models. `make prices` runs it, in an
-environment of its own that has the package genai-prices, which collects the services' public price lists."""
+"""Writes server/palimpsest/data/prices.json, what services charge for their models, and THIRD-PARTY.txt beside it, the
+license of where it comes from. `make prices` runs it, in an environment of its own that has the package genai-prices,
+which collects the services' public price lists."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,7 +56,15 @@ def main() -> None:
         table["models"][ours] = dict(sorted(models.items()))
     lines = json.dumps(table, indent=1, ensure_ascii=True)
     (_FOLDER / "prices.json").write_text(_with_a_line_a_model(lines) + "\n", "utf-8")
+    (_FOLDER / "THIRD-PARTY.txt").write_text(license_text(), "utf-8")
     sys.stdout.write(f"{sum(map(len, table['models'].values()))} names of models\n")
+
+
+def license_text() -> str:
+    """Of the package that the prices come from."""
+    package = distribution("genai-prices")
+    [file] = [each for each in package.files or () if each.name == "LICENSE"]
+    return f"prices.json is made from the package genai-prices {package.version}:\n\n{file.read_text()}"
 
 
 def _price(prices: Any) -> dict[str, Any]:

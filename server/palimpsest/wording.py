@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
-import shlex
-import sys
 from collections.abc import Iterable
 from typing import Final
 
@@ -42,11 +39,3 @@ def did_you_mean(written: str, commands: Iterable[str]) -> str:
     """The sentence behind `There is no command /WRITTEN.`"""
     near = [f"/{name}" for name in completions(written, commands)]
     return f"Did you mean {' or '.join(near)}?" if near else "/help lists the commands."
-
-
-def how_to_install(extra: str) -> str:
-    """The command that installs an extra for the interpreter that runs this, whichever `pip` the user's shell finds."""
-    python = shlex.quote(sys.executable)
-    if importlib.util.find_spec("pip") is None:  # uv makes environments without it
-        return f"uv pip install --python {python} 'palimpsest-ls[{extra}]'"
-    return f"{python} -m pip install 'palimpsest-ls[{extra}]'"

@@ -15,6 +15,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
+from dev.release.contents import differences, listed
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -170,6 +171,10 @@ def test_the_version_comes_from_one_place(wheel: zipfile.ZipFile) -> None:
     assert "version" not in PROJECT["project"]
     for file in ("package.json", "package-lock.json"):  # `make generate` writes it into them
         assert json.loads((EXTENSION / file).read_text("utf-8"))["version"] == __version__
+
+
+def test_the_wheel_holds_nothing_that_is_not_listed_and_lacks_nothing_that_is(wheel: zipfile.ZipFile) -> None:
+    assert differences(wheel.namelist(), listed("wheel")) == [], "see dev/release/contents.toml"
 
 
 def test_the_wheel_brings_the_manual_and_what_completes_commands_in_each_shell(wheel: zipfile.ZipFile) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-from palimpsest.machine.extras import BY_VSCODE, MADE_BY_VSCODE, Extra, missing, missing_in
+from palimpsest.machine.extras import BY_VSCODE, MADE_BY_VSCODE, Extra, how_to_install, missing, missing_in
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,15 @@ def test_the_command_and_the_mark_are_those_of_the_extension() -> None:
     (title,) = re.findall(r"\*Palimpsest: (.+)\* of VS Code", BY_VSCODE)
     assert f'"title": "{title}"' in (extension / "package.json").read_text("utf-8")
     assert f'"{MADE_BY_VSCODE}"' in (extension / "src" / "server" / "managed.ts").read_text("utf-8")
+
+
+def test_an_extra_is_installed_for_the_python_that_runs_this(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert how_to_install("web") == f"{shlex.quote(sys.executable)} -m pip install 'palimpsest-ls[web]'"
+    monkeypatch.setitem(sys.modules, "pip", None)
+    assert how_to_install("web") == f"uv pip install --python {shlex.quote(sys.executable)} 'palimpsest-ls[web]'"
+
+
+def test_pipx_installs_an_extra_where_it_made_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pipx_metadata.json").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert how_to_install("web") == "pipx inject palimpsest-ls 'palimpsest-ls[web]'"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 
 import palimpsest
 import palimpsest_clients
-from palimpsest.wording import counted, how_to_install, nearest
+from palimpsest.wording import counted, nearest
 
 _NOUNS = (
     "answer|attachment|call|conversation|copy|day|edit|exchange|fact|fault|file|folder|hit|line|match|message|pin|place|"
@@ -76,9 +74,3 @@ def test_a_count_that_is_not_agreed_would_be_found() -> None:
     (line,) = _counts_of_their_own(ast.parse('f"{len(facts)} facts were removed"'))
     assert line == 1
     assert not list(_counts_of_their_own(ast.parse('f"at most {MAX_FACTS} facts"')))
-
-
-def test_an_extra_is_installed_for_the_python_that_runs_this(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert how_to_install("web") == f"{shlex.quote(sys.executable)} -m pip install 'palimpsest-ls[web]'"
-    monkeypatch.setitem(sys.modules, "pip", None)
-    assert how_to_install("web") == f"uv pip install --python {shlex.quote(sys.executable)} 'palimpsest-ls[web]'"

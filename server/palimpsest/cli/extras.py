@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from typing import Final
 
+from palimpsest.machine.extras import how_to_install
 from palimpsest.printing import complain
-from palimpsest.wording import how_to_install
 
 _PACKAGES: Final = {"hub": "psycopg"}
 """The package of an extra that has another name."""

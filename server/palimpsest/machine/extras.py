@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
-
-from palimpsest.wording import how_to_install
 
 
 class Extra(StrEnum):
@@ -28,6 +28,19 @@ BY_VSCODE: Final = (
 )
 MADE_BY_VSCODE: Final = "made-by-vscode"
 """The file that the extension for VS Code puts into the environment that it makes."""
+
+
+_MADE_BY_PIPX: Final = "pipx_metadata.json"
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra for the interpreter that runs this, whichever `pip` the user's shell finds."""
+    if Path(sys.prefix, _MADE_BY_PIPX).exists():  # the environment may have no pip, and the user no uv
+        return f"pipx inject palimpsest-ls 'palimpsest-ls[{extra}]'"
+    python = shlex.quote(sys.executable)
+    if importlib.util.find_spec("pip") is None:  # uv makes environments without it
+        return f"uv pip install --python {python} 'palimpsest-ls[{extra}]'"
+    return f"{python} -m pip install 'palimpsest-ls[{extra}]'"
 
 
 def missing(extra: Extra) -> str:

@@ -1,0 +1,1 @@
+"""What a release consists of, and the check that each part of it works where nothing else is installed."""

@@ -1,0 +1,3 @@
+import type { Metafile } from "esbuild";
+
+export function thirdParty(root: string, metafiles: Metafile[]): string;
