@@ -23,7 +23,7 @@ from httpx_sse import EventSource
 
 from palimpsest.domain import foreign_json
 from palimpsest.domain.errors import NO_HANDLES, ErrorDetail, ErrorKind, ProviderError, is_out_of_handles
-from palimpsest.domain.models.provider import Counted, Finished, Pause, StreamEvent
+from palimpsest.domain.models.provider import Counted, Finished, Pause, StreamEvent, TokenUsage
 from palimpsest.domain.models.providers import BY_NAME
 from palimpsest.domain.turns.answers import IncomingAnswer
 from palimpsest_clients import faults
@@ -213,11 +213,16 @@ class ModelService:
         self, path: str, payload: bytes, model: str, decoder: Decoder
     ) -> AsyncGenerator[StreamEvent, None]:
         answer = IncomingAnswer()
+        has_begun = False
         try:
             request = self._open().stream("POST", path, content=payload, headers={"content-type": "application/json"})
             async with request as response, aclosing(self._events(response, model)) as events:
                 async for event in events:
-                    for item in self._decoded(event, decoder, model):
+                    items = list(self._decoded(event, decoder, model))
+                    if not has_begun and not any(isinstance(item, Counted) for item in items):
+                        yield answer.take(Counted(TokenUsage()))
+                    has_begun = True
+                    for item in items:
                         yield answer.take(item)
                     if decoder.is_done:
                         break

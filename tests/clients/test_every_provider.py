@@ -11,7 +11,7 @@ from tests.clients.contexts import collect, context, user
 
 from palimpsest.app.model_clients import ClientPool, check_key
 from palimpsest.app.stored_keys import StoredKeys
-from palimpsest.domain.models.provider import LiveProvider
+from palimpsest.domain.models.provider import Counted, LiveProvider
 from palimpsest.domain.models.providers import BY_NAME, PRESETS, ProviderEntry
 from palimpsest.domain.settings.settings import Settings
 from palimpsest.services.models.keys import Keys
@@ -54,6 +54,16 @@ async def test_a_configured_provider_answers_and_tells_its_models(entry: Provide
         assert answer.text == "You said: Good day"
         assert await client.models()
     assert client.name == entry.name
+
+
+@every_provider
+async def test_a_request_that_the_service_began_with_is_known_before_anything_is_said(
+    entry: ProviderEntry, tmp_path: Path
+) -> None:
+    """A call that is stopped then is in the account of costs."""
+    async with FakeModels() as fake, configured(entry, fake, tmp_path) as client:
+        answer = await collect(client.stream(context(user("Good day"))))
+    assert isinstance(answer.events[0], Counted)
 
 
 @every_provider

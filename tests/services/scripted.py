@@ -14,6 +14,7 @@ from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import (
+    Counted,
     Finished,
     Pause,
     StopReason,
@@ -76,7 +77,7 @@ class ScriptedProvider:
                         raise action
                     case asyncio.Event():
                         await action.wait()
-                    case Pause() | TextDelta() | ToolCallStart() | ToolArguments() | Finished():
+                    case Pause() | Counted() | TextDelta() | ToolCallStart() | ToolArguments() | Finished():
                         yield action
                     case _ if callable(action):
                         action()

@@ -84,6 +84,21 @@ async def test_a_request_that_was_counted_is_paid_for_although_nothing_was_said(
     assert (spent.n_calls, spent.n_estimated, spent.usage) == (1, 1, TokenUsage(50, 7, 3))
 
 
+@pytest.mark.parametrize(("ending", "n_calls"), [(Ending.CANCELLED, 1), (Ending.INTERRUPTED, 1), (Ending.ERRORED, 0)])
+async def test_a_request_that_was_begun_is_estimated_when_it_is_stopped_and_not_when_it_is_refused(
+    store: Store, ending: Ending, n_calls: int
+) -> None:
+    admission = await admit(store)
+    step = await begin_and_say(store, admission)
+    assert admission.lease is not None
+    await store.run(stream_journal.append, admission.lease, T, step, [counted_event(TokenUsage())], NOW)
+    end = StepEnd(ending, None, None, TurnEnd(TurnState.CANCELLED))
+    await store.run(turns.commit_step, admission.lease, T, step, StepMessages([], COUNTS, {}, 0), end, NOW)
+    found = await store.read(model_calls.of_conversation, C)
+    assert [(each.n_calls, each.n_estimated, each.usage.output_tokens) for each in found] == [(1, 1, 0)] * n_calls
+    assert all(each.usage.input_tokens > 0 for each in found)
+
+
 async def test_costs_are_added_up_by_purpose_and_model_from_a_day_on_also_by_others(
     store: Store, tmp_path: Path
 ) -> None:

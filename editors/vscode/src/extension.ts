@@ -20,7 +20,7 @@ import { askQuietly } from "./native/offers";
 import { registerParticipant } from "./native/participant";
 import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
-import { Terminals } from "./native/terminals";
+import { Terminals, terminalSelection } from "./native/terminals";
 import { runTool, TOOL_INFOS } from "./native/tools";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
@@ -179,6 +179,7 @@ export function activate(context: vscode.ExtensionContext): void {
             panel.tell({ type: "show", page: "facts" });
         }),
         command("attachSelection", inPanel({ type: "attachSelection" })),
+        command("attachTerminalSelection", async () => inPanel({ type: "attachTerminal", text: await terminalSelection() })()),
         command("explainContext", inPanel({ type: "explain" })),
         command("summarize", inPanel({ type: "summarize" })),
         command("undo", inPanel({ type: "undo" })),

@@ -50,6 +50,7 @@ export const fromView = v.variant("type", [
     says("attachFiles", { uris: v.pipe(v.array(line), v.maxLength(50)) }),
     says("attachPath", { path: line }),
     says("attachSelection", {}),
+    says("attachTerminal", { text }),
     /** `data`: the bytes of the file in base64; empty for a file that is too large. */
     says("attachPicture", { name: line, data: v.pipe(v.string(), v.maxLength(28_000_000)), thumbnail: v.exactOptional(v.pipe(v.string(), v.startsWith("data:image/"), v.maxLength(200_000))) }),
     says("readPicture", { digest: id }),

@@ -544,6 +544,7 @@ export const COMPOSER = {
     adds: (tokens: string) => `Adds ${tokens} tokens`,
     editName: "The message as it is sent in the fork",
     noSelection: "No text is selected in an editor.",
+    noTerminalSelection: "No text is selected in the terminal.",
 } as const;
 
 /** Questions of tools. */

@@ -202,3 +202,12 @@ test("a draft that somebody else has written is opened with the focus on it, and
     expect(told.at(-1)).toEqual({ type: "focus" });
     expect(server.asked.some((each) => each.method === "chat")).toBe(false);
 });
+
+test("what is selected in a terminal is attached as it is, and nothing is said to be nothing", async () => {
+    const { server, controller, told } = await panel({ ...stored(0), "attachments/estimate": () => ({ attachments: [{ label: "terminal", tokens: 3 }], tokens: 3 }) });
+    await controller.handle({ type: "attachTerminal", text: " \n" });
+    expect(server.asked.map((each) => each.method)).not.toContain("attachments/estimate");
+    expect(JSON.stringify(told)).toContain("No text is selected in the terminal.");
+    await controller.handle({ type: "attachTerminal", text: "make: *** [all] Error 1\n" });
+    expect(server.asked.at(-1)?.params).toMatchObject({ attachments: [{ type: "selection", path: "terminal", text: "make: *** [all] Error 1\n" }] });
+});

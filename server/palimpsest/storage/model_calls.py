@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from palimpsest.domain.messages import ConversationId, StepId, TurnId
 from palimpsest.domain.models.provider import TokenUsage
-from palimpsest.domain.turns.journal import EventType, counted_of
+from palimpsest.domain.turns.journal import Ending, EventType, counted_of
 from palimpsest.storage.sql import execute
 
 ANSWER: Final = "answer"
@@ -66,10 +66,11 @@ def record(call: ModelCall, conversation_id: ConversationId | None, now: str) ->
     )
 
 
-def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | None, now: str) -> None:
+def record_step(step_id: StepId, ending: Ending, usage: TokenUsage | None, nanodollars: int | None, now: str) -> None:
     """Stores the call of a step that ends, before its journal is pruned. Without a usage it is estimated: the request
     as the service counted it or else as it was estimated, and what the model said, a token for each four bytes. A call
-    of which the service neither counted nor said anything was refused, and costs nothing."""
+    that failed before the service counted or said anything was refused, and costs nothing, and so does one that was
+    stopped before the service began with it."""
     place = "FROM step JOIN turn ON turn.id = step.turn WHERE step.id = ? AND step.provider <> ?"
     if usage is not None and usage.prompt_tokens + usage.output_tokens:
         execute(
@@ -95,7 +96,8 @@ def record_step(step_id: StepId, usage: TokenUsage | None, nanodollars: int | No
         ))""",
         *(now, ANSWER, sent.input_tokens if sent.prompt_tokens else None),
         *(sent.cache_read_tokens, sent.cache_write_tokens),
-        *(_BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE, counted is not None),
+        *(_BYTES_PER_TOKEN - 1, _BYTES_PER_TOKEN, step_id, _OFFLINE),
+        bool(sent.prompt_tokens) or (counted is not None and ending is not Ending.ERRORED),
     )
 
 

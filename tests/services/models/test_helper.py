@@ -10,7 +10,7 @@ from palimpsest.domain.context.tokens import count_bytes
 from palimpsest.domain.errors import ErrorKind, ProviderError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import compute_budget, with_window
-from palimpsest.domain.models.provider import Pause, TextDelta
+from palimpsest.domain.models.provider import Counted, Pause, TextDelta, TokenUsage
 from palimpsest.services.models.helper import HelpingModel
 from palimpsest.storage.model_calls import ModelCall
 
@@ -19,7 +19,13 @@ BUSY = ProviderError(ErrorKind.OVERLOADED, "The service is busy.")
 
 @pytest.mark.parametrize(
     ("came", "n_kept"),
-    [([], 0), ([Pause("It is busy.", 1.0, 1, lambda: None)], 0), ([TextDelta("It")], 1)],
+    [
+        ([], 0),
+        ([Pause("It is busy.", 1.0, 1, lambda: None)], 0),
+        ([TextDelta("It")], 1),
+        ([Counted(TokenUsage())], 0),
+        ([Counted(TokenUsage(5))], 1),
+    ],
 )
 async def test_only_an_answer_that_began_is_paid_for(came: list[Action], n_kept: int) -> None:
     kept: list[ModelCall] = []

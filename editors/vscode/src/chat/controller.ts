@@ -254,6 +254,10 @@ export class ChatController {
                 const selection = this.desk.selection();
                 return selection === undefined ? this.note(COMPOSER.noSelection) : this.attachments.add([selection], conversationId);
             }
+            case "attachTerminal":
+                return message.text.trim() === ""
+                    ? this.note(COMPOSER.noTerminalSelection)
+                    : this.attachments.add([{ type: "selection", path: "terminal", text: message.text }], conversationId);
             case "attachPicture":
                 return this.attachments.add([{ type: "image", name: message.name, data: message.data }], conversationId, message.thumbnail);
             case "readPicture":

@@ -2,8 +2,9 @@
 import * as vscode from "vscode";
 
 import type { RunToolResult } from "../protocol.gen";
+import { isSilent } from "./shell_marks";
 
-/** Characters of a command's output; the last ones are kept. */
+/** Characters of a command's output; at least so many of the last ones are kept. */
 const MOST = 200_000;
 
 const SAID = {
@@ -11,9 +12,6 @@ const SAID = {
     nothing: "[VS Code told nothing of what it wrote; so it is with some commands that end at once.]",
     unknown: "VS Code does not know what this terminal shows. Run a command in it; if that changes nothing, its shell integration is off (terminal.integrated.shellIntegration.enabled).",
 };
-
-/** What the shell tells VS Code between what it writes (OSC 633). */
-const MARKS = new RegExp(String.raw`\u001b\][^\u0007]*\u0007`, "g");
 
 interface Command {
     readonly line: string;
@@ -52,7 +50,7 @@ export class Terminals implements vscode.Disposable {
         if (command === undefined) {
             return { text: terminal === undefined ? SAID.none : SAID.unknown, isError: true };
         }
-        const wrote = command.output.replaceAll(MARKS, "").trim() === "" ? SAID.nothing : command.output.trimEnd();
+        const wrote = isSilent(command.output) ? SAID.nothing : command.output.trimEnd();
         const end = command.isRunning ? "\n[still running]" : command.status === undefined || command.status === 0 ? "" : `\n[exit status ${command.status}]`;
         return { text: `$ ${command.line}\n${wrote}${end}` };
     }
@@ -62,7 +60,26 @@ export class Terminals implements vscode.Disposable {
         this.newest.set(terminal, command);
         this.commands.set(execution, command);
         for await (const data of execution.read()) {
-            command.output = (command.output + data).slice(-MOST);
+            command.output += data;
+            if (command.output.length > 2 * MOST) {
+                command.output = command.output.slice(-MOST);
+            }
         }
+    }
+}
+
+/**
+ * What is selected in the terminal that was used last; empty where nothing is. VS Code tells it by copying alone, so the clipboard's text is put
+ * back, and a picture in it is lost. That is done for a command of its own only, and not for each `@terminal`.
+ */
+export async function terminalSelection(): Promise<string> {
+    const { clipboard } = vscode.env;
+    const before = await clipboard.readText();
+    try {
+        await clipboard.writeText(""); // else what was copied before would be taken for the selection
+        await vscode.commands.executeCommand("workbench.action.terminal.copySelection");
+        return await clipboard.readText();
+    } finally {
+        await clipboard.writeText(before);
     }
 }

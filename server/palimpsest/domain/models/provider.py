@@ -89,10 +89,10 @@ class ToolArguments:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the service counted of the request, told before the answer is complete."""
+    """The service has begun with the request, told before the answer is complete."""
 
     usage: TokenUsage
-    """Without tokens of the answer."""
+    """What it counted of the request, without tokens of the answer; nothing where it does not say yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from palimpsest.domain.context.apportionment import apportion
 from palimpsest.domain.context.prepared import PreparedContext, Segment
 from palimpsest.domain.context.request_layout import Frame
 from palimpsest.domain.context.tokens import CountText, count_content
+from palimpsest.domain.errors import ProviderError
 from palimpsest.domain.messages import ConversationId, clean_text, user_message
 from palimpsest.domain.models.limits import Budget, Model
 from palimpsest.domain.models.prices import Price
@@ -81,20 +82,25 @@ class HelpingModel:
         """
         context = await asyncio.to_thread(self._prepare, instructions, request, topic)
         await check()
-        text, sent, finished, has_begun = "", TokenUsage(), None, False
+        text, sent, finished, has_begun, is_paid = "", TokenUsage(), None, False, False
         try:
             async with aclosing(self.provider.stream(context)) as events:
                 async for event in events:
                     has_begun = has_begun or not isinstance(event, Pause)
+                    is_paid = is_paid or not isinstance(event, Pause | Counted)
                     match event:
                         case Counted():
                             sent = event.usage
+                            is_paid = is_paid or bool(sent.prompt_tokens)
                         case TextDelta():
                             text += event.text
                             if len(text) > MAX_CHARS:
                                 break
                         case Finished():
                             finished = event
+        except ProviderError:  # what fails before anything was counted or said was refused
+            has_begun = is_paid
+            raise
         finally:
             if has_begun:  # also when it was cancelled or broke: the service charges for what it did
                 await self.keep(self._call(topic, context, text, sent, finished), about)

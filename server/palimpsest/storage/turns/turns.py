@@ -250,7 +250,7 @@ def _finish_step(turn_id: TurnId, step_id: StepId, end: StepEnd, now: str) -> No
             WHERE id = ?""",
             *(usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens, step_id),
         )
-    model_calls.record_step(step_id, usage, end.nanodollars, now)
+    model_calls.record_step(step_id, end.ending, usage, end.nanodollars, now)
     execute("DELETE FROM stream_journal WHERE step = ?", step_id)
     contents.end_step(step_id)
 
