@@ -85,14 +85,14 @@ class PageClient:
         except TimeoutError:
             raise InvalidRequest(
                 f"{address.place} did not send the page within {self.timeout_s:.0f} s. Try again later."
-                f"{self._hint(address, reach)}"
+                f"{await _hint(address, reach)}"
             ) from None
 
     async def _follow(self, first: WebAddress, reach: Reach) -> Fetched | WebAddress:
         at = first
         for _ in range(MAX_REDIRECTS + 1):
             is_private_allowed = at.place == first.place and first.is_among(reach.private)
-            proxy = None if is_private_allowed or not reach.through_proxy else proxies.proxy_of(at)
+            proxy = None if is_private_allowed or not reach.through_proxy else await _proxy_of(at)
             found = await self._hop(at, proxy, is_private_allowed=is_private_allowed)
             if isinstance(found, Fetched):
                 return found
@@ -126,7 +126,7 @@ class PageClient:
             except (*_FAULTS, OSError):
                 raise InvalidRequest(f"{at.place} broke off before the page was whole. Try again later.") from None
         through = "" if proxy is None else " through the proxy of the environment"
-        hint = "" if is_private_allowed else self._hint(at, Reach(through_proxy=proxy is not None))
+        hint = "" if is_private_allowed else await _hint(at, Reach(through_proxy=proxy is not None))
         raise InvalidRequest(f"{at.place} could not be reached{through}. Check the address and the network.{hint}")
 
     async def _addresses(self, at: WebAddress, proxy: str | None) -> Sequence[str]:
@@ -141,7 +141,7 @@ class PageClient:
         if not addresses and (proxy is None or "." not in at.host):
             raise InvalidRequest(
                 f"There is no host {at.host}. Check how it is written, and the network."
-                f"{self._hint(at, Reach(through_proxy=proxy is not None))}"
+                f"{await _hint(at, Reach(through_proxy=proxy is not None))}"
             )
         return addresses
 
@@ -151,14 +151,6 @@ class PageClient:
             return False
         own = self.own_address(ip)
         return own is None or not is_of_one_network(own, ip)
-
-    def _hint(self, at: WebAddress, reach: Reach) -> str:
-        if reach.through_proxy or proxies.proxy_of(at) is None:
-            return ""
-        return (
-            " The environment names a proxy, and pages are fetched without it, because nobody can check where a proxy "
-            "goes. To use it all the same, put `web.proxy = true` into your config.toml."
-        )
 
     async def _ask(self, at: WebAddress, target: str, proxy: str | None) -> Fetched | WebAddress:
         """Asks the host at one of its addresses, or under its name through a proxy."""
@@ -225,6 +217,19 @@ async def _unpacked(at: WebAddress, chunks: AsyncIterable[bytes], network: PageN
     if unpacker is not None and n_read and not unpacker.eof:
         raise InvalidRequest(f"{at.place} broke off before the page was whole. Try again later.")
     return bytes(body)
+
+
+async def _proxy_of(at: WebAddress) -> str | None:
+    return await asyncio.to_thread(proxies.proxy_of, at)  # Windows looks names up for it
+
+
+async def _hint(at: WebAddress, reach: Reach) -> str:
+    if reach.through_proxy or await _proxy_of(at) is None:
+        return ""
+    return (
+        " The environment names a proxy, and pages are fetched without it, because nobody can check where a proxy "
+        "goes. To use it all the same, put `web.proxy = true` into your config.toml."
+    )
 
 
 @functools.cache
