@@ -22,7 +22,10 @@ from typing import Final
 from benchmarks import page
 from benchmarks.figures import Figure, Size, show
 
-NAMES: Final = ("startup", "prepare", "retrieval")
+NAMES: Final = (
+    *("startup", "prepare", "first_token", "journal", "busy", "crowd"),
+    *("history", "migration", "retrieval", "fact_watching"),
+)
 """In the order of the page."""
 
 

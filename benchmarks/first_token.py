@@ -6,7 +6,7 @@ A conversation is stored in the real engine (seeded, with the exchanges of `prep
 the fake model service on loopback; what counts is the time from the start of a turn until the first delta of its answer
 may be shown, durable as it then is. The reference is plain httpx: the same service, the same answer, and a body of the
 same size that was made before; from the call until the first delta is read. Both are asked in turn on warm connections,
-so that other work on the machine slows both alike. Prints the medians, and the median of what was added in each pair.
+so that other work on the machine slows both alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from typing import Final
 
 import httpx
 from benchmarks.conversation import Conversation, open_conversation
+from benchmarks.figures import Figure, Size, alone, beside, show
 from benchmarks.prepare import BUDGET, SEED, coding_exchanges
 from httpx_sse import EventSource
 
@@ -47,7 +47,6 @@ from palimpsest_clients.fake.server import FakeModels
 _KEY: Final = "sk-fake-0123456789"
 _EXCHANGES_AT_ONCE: Final = 200
 _WARM_UP: Final = 3
-_PAIRS: Final = 15
 _SAID: Final = Reply("A short answer.")
 
 
@@ -103,7 +102,7 @@ async def _through_httpx(client: httpx.AsyncClient, url: str, payload: bytes) ->
     return took_ms
 
 
-async def run(n_messages: int) -> None:
+async def run(n_messages: int, n_pairs: int) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="palimpsest-benchmark-") as directory:
         conversation = await _filled(Path(directory), n_messages)
         async with FakeModels(limit_tokens=10**9, think=lambda *_: _SAID) as fake, httpx.AsyncClient() as plain:
@@ -120,27 +119,31 @@ async def run(n_messages: int) -> None:
             turns = TurnEngine(services)
             ours: list[float] = []
             theirs: list[float] = []
-            for number in range(_WARM_UP + _PAIRS):
+            for number in range(_WARM_UP + n_pairs):
                 ours.append(await _through_palimpsest(turns, conversation, number))
                 payload = json.dumps(request_body(client.asked[-1]), ensure_ascii=False).encode()
                 theirs.append(await _through_httpx(plain, fake.url, payload))
             await client.client.aclose()
         await conversation.store.close()
-    ours, theirs = ours[_WARM_UP:], theirs[_WARM_UP:]
-    added = [one - other for one, other in zip(ours, theirs, strict=True)]
-    stored = f"{conversation.state.n_messages:,} messages stored, a body of {len(payload) // 1000:,} kB, seed {SEED}"
-    print(f"first delta: {stored}, {_PAIRS} pairs")
-    print(f"  through Palimpsest  {statistics.median(ours):7.1f} ms")
-    print(f"  plain httpx         {statistics.median(theirs):7.1f} ms")
-    print(f"  added               {statistics.median(added):7.1f} ms, at most {max(added):.1f} ms")
+    pairs = list(zip(theirs, ours, strict=True))[_WARM_UP:]
+    print(f"first delta: a body of {len(payload) // 1000:,} kB, seed {SEED}")
+    what = f"first delta of an answer, {conversation.state.n_messages:,} messages"
+    return [
+        beside(what, pairs, "plain httpx", None),
+        alone("what is added to it", [own - other for other, own in pairs], 10),
+    ]
 
 
 def _with_provider(models: Models, provider: _Client) -> Models:
     return replace(models, providers={provider.name: provider})
 
 
+def figures(size: Size) -> list[Figure]:
+    return asyncio.run(run(*((10_000, 15) if size is Size.FULL else (300, 2))))
+
+
 def main(n_messages: int = 10_000) -> None:
-    asyncio.run(run(n_messages))
+    show(asyncio.run(run(n_messages, 15)))
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Final
 
 import psutil
+from benchmarks.editor import OURS
 from benchmarks.figures import Figure, Size, alone, beside, show
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
-OURS: Final = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
 BARE: Final = "a bare pygls server"
 _SERVERS: Final = ROOT / "build" / "bench-servers"
 OTHERS: Final = {

@@ -33,9 +33,10 @@ from typing import Any, Final
 
 import psutil
 import psycopg
+from benchmarks.editor import OURS, Client, Service, on, started
 from benchmarks.hub.places import home, hub_on_disk, load, spread
 from benchmarks.hub.relay import Relay
-from benchmarks.journal import OURS, Arrivals, Client, Service, on, started
+from benchmarks.journal import Arrivals
 from tests.hub.lab import Lab, TestTeam
 from tests.hub.pooler import pooling, pooling_program
 from tests.lsp import rawlsp
