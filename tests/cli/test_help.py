@@ -44,6 +44,22 @@ def test_a_wrong_argument_gets_a_sentence_that_names_the_commands_help(
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["serve", "--tcp", "--port", "80000"], "Argument --port: a port is a number up to 65,535, and not '80000'."),
+        (["backup", "--output"], "Argument --output: its value is missing."),
+        (["facts", "verify", "two"], "Argument NUMBER: this is not a whole number: 'two'."),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_before_anything_starts(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    assert capsys.readouterr().err.startswith(f"palimpsest: {said} ")
+
+
+@pytest.mark.parametrize(
     ("written", "hint"),
     [
         ("docter", "Did you mean `palimpsest doctor`?"),

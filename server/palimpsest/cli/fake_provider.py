@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from palimpsest.cli.parser import examples
+from palimpsest.cli.parser import examples, port
 from palimpsest_clients.fake import command
 from palimpsest_clients.fake.server import NAMES
 
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "until Ctrl-C. docs/fake-provider.md describes the scripts."
     )
     parser.epilog = examples("palimpsest fake-provider --format chat --script answers.jsonl")
-    parser.add_argument("--port", type=int, metavar="N", default=0, help="the port to listen on (default: a free one)")
+    parser.add_argument("--port", type=port, metavar="N", default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
         "--format",
         choices=(*NAMES, "all"),

@@ -10,6 +10,9 @@ from palimpsest.printing import complain
 
 WRONG_ARGUMENTS: Final = 2
 """The exit code for arguments that mean nothing."""
+_PLAIN: Final = {"invalid int value:": "this is not a whole number:", "expected one argument": "its value is missing"}
+"""What argparse says, and what we say."""
+_LAST_PORT: Final = 65_535
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,6 +23,8 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "arguments"
 
     def error(self, message: str) -> NoReturn:
+        for theirs, plain in _PLAIN.items():
+            message = message.replace(theirs, plain)
         complain(f"{message[:1].upper()}{message[1:].rstrip('.')}. `{self.prog} --help` shows how it is used.")
         raise SystemExit(WRONG_ARGUMENTS)
 
@@ -35,6 +40,13 @@ class _Help(argparse.HelpFormatter):
             else super(_Help, self)._fill_text(each, width, indent)
             for each in paragraphs
         )
+
+
+def port(written: str) -> int:
+    """The type of an argument that is a port; 0 stands for a free one."""
+    if not written.isdecimal() or int(written) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"a port is a number up to {_LAST_PORT:,}, and not {written!r}")
+    return int(written)
 
 
 def takes_folder(parser: argparse.ArgumentParser, *, name: str = "folder") -> None:

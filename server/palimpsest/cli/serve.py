@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from palimpsest.__about__ import __version__
-from palimpsest.cli.parser import examples
+from palimpsest.cli.parser import examples, port
 from palimpsest.printing import complain
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     transport.add_argument(
         "--tcp", action="store_true", help="listen on a port of this machine; an editor must send the token"
     )
-    parser.add_argument("--port", type=int, metavar="N", default=0, help="with --tcp: the port (default: a free one)")
+    parser.add_argument("--port", type=port, metavar="N", default=0, help="with --tcp: the port (default: a free one)")
     parser.add_argument(
         "--token-file",
         type=Path,
