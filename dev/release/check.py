@@ -30,7 +30,7 @@ SDIST: Final = PARTS / f"palimpsest_ls-{__version__}.tar.gz"
 VSIX: Final = PARTS / f"palimpsest-{__version__}.vsix"
 PLUGIN: Final = PARTS / "palimpsest.nvim"
 _WORK: Final = ROOT / "build" / "release-check"
-_PACKAGES: Final = {"server": "palimpsest", "clients": "palimpsest_clients", "hub": "palimpsest_hub"}
+_PACKAGES: Final = ("server/palimpsest", "clients/palimpsest_clients", "hub/palimpsest_hub")
 _EXTRAS: Final = {
     "acp": "acp",
     "hub": "psycopg",
@@ -62,21 +62,13 @@ def build() -> None:
 
 
 def check_contents() -> None:
-    """That each part holds what contents.toml lists, and what git keeps of it; and one version."""
-    packages = {f"{package}/{name}" for top, package in _PACKAGES.items() for name in _tracked(f"{top}/{package}")}
+    """That each part holds what contents.toml lists, and of the packages all that git keeps."""
+    in_git = {f"{folder}/{name}" for folder in _PACKAGES for name in _tracked(folder)}
     with tarfile.open(SDIST) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     parts = {
-        "wheel": (set(_digests(WHEEL)), packages),
-        "sdist": (
-            in_sdist,
-            {
-                f"{top}/{each}"
-                for top, package in _PACKAGES.items()
-                for each in packages
-                if each.startswith(f"{package}/")
-            },
-        ),
+        "wheel": (set(_digests(WHEEL)), {name.partition("/")[2] for name in in_git}),
+        "sdist": (in_sdist, in_git),
         "vsix": (set(_digests(VSIX)), set()),
         "neovim": ({path.relative_to(PLUGIN).as_posix() for path in PLUGIN.rglob("*") if path.is_file()}, set()),
     }
@@ -95,8 +87,8 @@ def check_rebuilt_wheel(work: Path) -> None:
     _tell("The source archive builds the same wheel")
 
 
-def check_tools(work: Path) -> None:
-    """That pipx and uv install the wheel on each bare Python, and that it works there."""
+def check_installed(work: Path) -> None:
+    """That pipx and uv install the wheel on each bare Python, that it works there, and that each other part works."""
     tools = work / "tools"
     _command([sys.executable, "-m", "venv", tools], work)
     place = empty_place(work / "home of tools", caches=work)
@@ -210,7 +202,7 @@ def main() -> int:
         build()
         check_contents()
         check_rebuilt_wheel(_WORK)
-        check_tools(_WORK)
+        check_installed(_WORK)
     except (CheckFailed, subprocess.SubprocessError) as failure:
         print(f"FAILED: {failure}", file=sys.stderr)
         return 1
