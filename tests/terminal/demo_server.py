@@ -52,6 +52,14 @@ DIFF = """\
 +def gross(net: int, country: str = "DE") -> int:
 +    return round(net * (1 + RATES[country]))
 """
+CHANGES = """\
+| No. | File | Lines | When | State |
+| --- | --- | --- | --- | --- |
+| 1 | src/shop/prices.py | +3 -2 | 2026-11-21 10:00 UTC | applied |
+
+`/changes N` shows an edit. `/revert` takes back those of the last turn that made some, `/revert N` one, \
+`/revert PATH` those of a file, and `/revert all` all of this conversation.
+"""
 TITLES = (
     "Move the tax rates into a table, one row for each country and day",
     "Why is the build slow?",
@@ -86,12 +94,25 @@ class DemoServer(approving_server.ApprovingServer):
         self.delta(token, type="toolResult", callId=name, name=name, text=result)
 
     def scene_change(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
-        self.delta(params["partialResultToken"], type="text", text="I move the rates into a table.")
+        token, call = params["partialResultToken"], {"callId": "a", "name": "propose_edit"}
+        self.delta(token, type="text", text="I move the rates into a table.")
+        self.delta(token, type="toolCall", **call)
+        self.delta(token, type="toolArguments", callId="a", text='{"path": "src/shop/prices.py"}')
+        self.delta(token, type="done")
+        self.delta(token, type="toolStart", **call)
         self.ask(params, conversation, tool="propose_edit", title="Change src/shop/prices.py?", shown=DIFF,
                  covers="edits of src/shop/prices.py")  # fmt: skip
         self.await_message(lambda message: message.get("id") == "ask")
-        self.delta(params["partialResultToken"], type="text", text="\n\nApplied. The tests of it pass.")
+        self.delta(token, type="toolResult", text="Applied and saved: src/shop/prices.py.", **call)
+        self.delta(token, type="text", text="The rates are in one table now.")
+        self.delta(token, type="done")
         self.end_turn(request, conversation)
+
+    def on_command_run(self, request: scripted_server.Json, params: scripted_server.Json) -> None:
+        if params["text"] != "/changes":
+            super().on_command_run(request, params)
+            return
+        self.reply(request, {"text": CHANGES})
 
     def scene_overloaded(self, request: scripted_server.Json, params: scripted_server.Json, conversation: str) -> None:
         self.delta(params["partialResultToken"], type="text", text="The rate is kept in")

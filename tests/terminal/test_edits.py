@@ -163,6 +163,10 @@ def test_what_was_written_since_the_question_is_not_overwritten(desk: Desk) -> N
     assert "has changed" in asyncio.run(desk.edits.apply(params))["failureReason"], "no digest was given"
     with happening_before("utime", lambda: path.write_text("at the last moment\n")):
         assert "has changed meanwhile" in (desk.replace("a.py", "one", "1") or "")
+    if os.name != "nt":
+        with happening_before("replace", lambda: path.write_text("after the last look\n")):
+            assert "has changed meanwhile" in (desk.replace("a.py", "last", "1") or "")
+        assert desk.state() == {"a.py": b"after the last look\n"}
     with happening_before("utime", path.unlink):
         assert "cannot be written" in (desk.replace("a.py", "last", "1") or "")
     assert desk.state() == {}, "a file that its user removed is not made again"

@@ -65,7 +65,7 @@ async def test_two_files_are_changed_while_the_user_types_on_and_one_is_taken_ba
             answer(terminal, "Change prices.py?", "y")
             answer(terminal, "Change names.txt?", "y")
             terminal.expect("→ Changed names.txt")
-            terminal.expect("2 edits made. /changes shows what was changed, /revert takes it back.")
+            terminal.expect("2 edits made. /changes shows them, /revert takes them back.")
             terminal.expect("Typed on.")
             terminal.expect_prompt()
             assert chats.text("prices.py") == PRICES.replace("1.19", "(1 + RATE)")
@@ -144,7 +144,7 @@ async def test_with_one_question_nobody_is_asked_unless_the_user_has_said_yes_be
         assert chats.text("prices.py") == PRICES
         out, err, code = ask(accepting=True)
         assert (out, code) == ("Done.\n\n", 0)
-        assert err == "1 edit made. /changes shows what was changed, /revert takes it back.\n"
+        assert err == "1 edit made. /changes shows it, /revert takes it back.\n"
         assert chats.text("prices.py") != PRICES
         out, err, code = chats.ask("/revert")
         assert ("prices.py`: taken back." in out, err, code) == (True, "", 0)
@@ -158,7 +158,7 @@ async def test_with_one_question_nobody_is_asked_unless_the_user_has_said_yes_be
             terminal.expect_prompt()
             command(terminal, "/revert", "taken back.")
             assert terminal.leave() == 0
-        assert ask()[1] == "1 edit made. /changes shows what was changed, /revert takes it back.\n"
+        assert ask()[1] == "1 edit made. /changes shows it, /revert takes it back.\n"
         assert chats.text("prices.py") != PRICES
 
     await asyncio.to_thread(play)

@@ -1,7 +1,7 @@
 """Files of the workspace folder that are changed whole: all of a set, or none.
 
-A text is written to a new file beside the old one, which then takes its place, so nobody ever reads half of it. Right
-before that the old one is read once more: what somebody wrote meanwhile is never overwritten.
+A text is written to a new file beside the old one, which then takes its place, so nobody ever reads half of it. The old
+one is read once more right before that, and again when it has lost its place: what somebody wrote meanwhile stays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from palimpsest.terminal import texts
 
@@ -120,8 +120,23 @@ def _replace(path: Path, shown: str, before: bytes, after: bytes) -> None:
         with open(new, "rb+") as file:
             os.fsync(file.fileno())
         _take_after(path, new)
-        _require(path, shown, before)
-        os.replace(new, path)
+        with _held(path) as old:
+            _require(path, shown, before)
+            os.replace(new, path)
+            late = before if old is None else old.read()
+    if late != before:
+        _replace(path, shown, after, late)
+        raise NotWritten(texts.changed_meanwhile(shown))
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[BinaryIO | None]:
+    """The file, to be read also when another has taken its place; None on Windows, where it would keep the place."""
+    if os.name == "nt":
+        yield None
+        return
+    with open(path, "rb") as file:
+        yield file
 
 
 @contextlib.contextmanager

@@ -146,7 +146,8 @@ class Conversation:
             about = model
         else:
             about = texts.NO_MODEL if default in ("", _OFFLINE) else texts.only_searches(default)
-        trust = texts.TRUSTED if self._is_trusted(self._folder) else texts.NOT_TRUSTED
+        trusted = texts.ACCEPTING if self._session.connection.accepts_edits else texts.TRUSTED
+        trust = trusted if self._is_trusted(self._folder) else texts.NOT_TRUSTED
         facts = Table.grid(padding=(0, 2, 0, 0))
         facts.add_row(Text(f"  {texts.FOLDER}", "note"), Text(one_line(_shortened(self._folder)), "key"))
         facts.add_row(Text(f"  {texts.MODEL}", "note"), Text(one_line(about)))

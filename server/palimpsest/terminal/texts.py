@@ -19,6 +19,7 @@ FOLDER: Final = "Folder"
 MODEL: Final = "Model"
 TRUST: Final = "Trust"
 TRUSTED: Final = "yes: a model may ask you to let it change files and use other tools"
+ACCEPTING: Final = "yes: a model changes files without asking (--accept-edits), and may ask to use other tools"
 NOT_TRUSTED: Final = "no: a model can only read here (`palimpsest trust` lets it ask for more)"
 NO_MODEL: Final = "none yet, so this is a search (`palimpsest login anthropic` sets one up)"
 
@@ -204,7 +205,8 @@ def not_put_back(paths: Sequence[str]) -> str:
 
 
 def edited(count: int) -> str:
-    return f"{counted(count, 'edit')} made. /changes shows what was changed, /revert takes it back."
+    what = "it" if count == 1 else "them"
+    return f"{counted(count, 'edit')} made. /changes shows {what}, /revert takes {what} back."
 
 
 # Conversations
