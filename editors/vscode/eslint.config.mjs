@@ -7,7 +7,7 @@ export default tseslint.config(
     ...tseslint.configs.strict,
     {
         files: ["**/*.mjs"],
-        languageOptions: { globals: Object.fromEntries(["process", "console", "URL", "Buffer", "fetch", "setTimeout", "performance", "document", "globalThis", "innerWidth", "innerHeight", "clearTimeout", "requestAnimationFrame", "MutationObserver", "MessageChannel", "Image"].map((name) => [name, "readonly"])) },
+        languageOptions: { globals: Object.fromEntries(["process", "console", "URL", "Buffer", "fetch", "setTimeout", "performance", "document", "globalThis", "innerWidth", "innerHeight", "clearTimeout", "requestAnimationFrame", "MutationObserver", "MessageChannel", "Image", "navigator", "Blob", "ClipboardItem", "OffscreenCanvas"].map((name) => [name, "readonly"])) },
     },
     {
         // Read by an extension host, which wants CommonJS.

@@ -49,3 +49,15 @@ async def test_segments_and_summaries_say_what_they_hold_and_the_requests_are_co
         assert stats["sent"]["outputTokens"] > 0
         await ed.client.result("palimpsest/summary/expand", this | {"summaryId": done["summaryId"]})
         assert (await ed.client.result("palimpsest/summary/list", this))["summaries"] == []
+
+
+async def test_the_usage_before_the_first_message_is_that_of_a_new_conversation(
+    tmp_path: Path, fake: FakeProvider
+) -> None:
+    async with editor(tmp_path, tmp_path, **on_fake(fake.url)) as ed:
+        before = await ed.client.result("palimpsest/usage", {})
+        assert before["messageCount"] == 0
+        assert 0 < before["usedTokens"] == sum(each["tokens"] for each in before["byKind"])
+        assert (await ed.client.result("palimpsest/conversation/list", {}))["conversations"] == []
+        created = await ed.client.result("palimpsest/conversation/create", {})
+        assert await ed.client.result("palimpsest/usage", {"conversationId": created["conversationId"]}) == before

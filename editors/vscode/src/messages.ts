@@ -64,7 +64,7 @@ export const fromView = v.variant("type", [
     says("openPath", { path: line, line: v.exactOptional(number) }),
     /** Puts a command into a terminal, without running it. */
     says("toTerminal", { text }),
-    says("approve", { id, answer: v.picklist(["once", "always", "deny", "never"]) }),
+    says("approve", { id, answer: v.picklist(["once", "always", "deny", "never", "editsOfTurn"]) }),
     says("recover", { turnId: id, action: v.picklist(["continue", "keep", "discard", "retry"]), asDraft: v.exactOptional(v.boolean()) }),
     says("explain", {}),
     /** What models cost; of a turn as well where one is named. */
@@ -77,6 +77,8 @@ export const fromView = v.variant("type", [
     says("undo", {}),
     says("redo", {}),
     says("pickModel", {}),
+    /** The open conversation has this model from now on. */
+    says("goOnWith", { model: line }),
     says("setUp", { service: v.exactOptional(id) }),
     says("choosePython", {}),
     says("share", {}),
@@ -135,7 +137,7 @@ export type Live = v.InferOutput<typeof live>;
 export const fromHost = v.variant("type", [
     v.object({ type: v.literal("server"), phase: v.picklist(["starting", "ready", "stopped"]), sentence: v.string(), needsPython: v.exactOptional(v.boolean()) }),
     /** Whether a model is set up that answers in words. */
-    v.object({ type: v.literal("models"), isSetUp: v.boolean() }),
+    v.object({ type: v.literal("models"), isSetUp: v.boolean(), /** That new conversations have, where it answers in words. */ default: v.exactOptional(v.string()) }),
     /** What the editor around shows: the path of the open file in its folder, and how many errors language tools report. */
     v.object({ type: v.literal("around"), file: v.exactOptional(v.string()), errors: number }),
     v.object({ type: v.literal("conversations"), items: v.array(w.conversation) }),
@@ -174,6 +176,8 @@ export const fromHost = v.variant("type", [
     v.object({ type: v.literal("presence"), conversationId: v.string(), writer: v.exactOptional(w.writer) }),
     v.object({ type: v.literal("usage"), usage: w.usage }),
     v.object({ type: v.literal("chips"), chips: v.array(chip) }),
+    /** A picture was taken, and is among the chips. */
+    v.object({ type: v.literal("attached") }),
     /** A picture of a message, as a data URL; none where its bytes are not on this machine. */
     v.object({ type: v.literal("picture"), digest: v.string(), url: v.exactOptional(v.string()) }),
     v.object({ type: v.literal("completions"), seq: number, start: number, items: v.array(w.mention) }),

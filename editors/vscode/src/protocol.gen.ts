@@ -1404,6 +1404,14 @@ export interface ConversationChangedParams {
     seq: number;
 }
 
+/** A conversation, or one that has not begun. */
+export interface UsageParams {
+    /** The conversation. Absent: one that would begin now with the default model. */
+    conversationId?: string;
+    /** URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder. */
+    folderUri?: string;
+}
+
 /** What to tell the costs of. */
 export interface CostsParams {
     /** The folder. Absent: that of the conversation, or the first one. */
@@ -2761,7 +2769,7 @@ export const SummaryUndoRequest = new lc.RequestType<ConversationParams, Compact
 export const SummaryRedoRequest = new lc.RequestType<ConversationParams, CompactionResult, void>("palimpsest/summary/redo");
 
 /** Tell how full the context of a conversation is. */
-export const UsageRequest = new lc.RequestType<ConversationParams, ContextUsage, void>("palimpsest/usage");
+export const UsageRequest = new lc.RequestType<UsageParams, ContextUsage, void>("palimpsest/usage");
 
 /** Tell what models cost. */
 export const CostsRequest = new lc.RequestType<CostsParams, CostsResult, void>("palimpsest/costs");

@@ -61,6 +61,7 @@ export const CONTEXT = {
         overhead: "Added by the service",
         free: "Free",
         reserve: "Kept for the answer",
+        margin: "Margin for the count",
     } as Readonly<Record<string, string>>,
 } as const;
 
@@ -405,6 +406,8 @@ export const SETUP = {
     noModel: "No model is set up yet. Until then you get exact quotes from your files, and nothing leaves this computer.",
     addKey: "Add a key or choose a model",
     quotes: "These are exact quotes. For answers in words:",
+    onlySearches: "This conversation began without a model and only searches.",
+    goOnWith: (model: string) => `Go on with ${model}`,
     largerModel: "Larger model…",
     changeKey: "Change key…",
     switchModel: "Switch model…",
@@ -545,6 +548,12 @@ export const COMPOSER = {
     editName: "The message as it is sent in the fork",
     noSelection: "No text is selected in an editor.",
     noTerminalSelection: "No text is selected in the terminal.",
+    attach: (path: string) => `Add the open file: ${path}`,
+    dropToAdd: "Drop to add",
+    whatToDrop: "Files or pictures",
+    tooLarge: (name: string, most: number) => `“${name}” is larger than ${most} MB, and a picture may have at most that. Add a smaller one.`,
+    unreadable: (name: string) => `“${name}” could not be read. Add it again.`,
+    noPicture: (names: readonly string[]) => `${names.map((each) => `“${each}”`).join(", ")} ${names.length === 1 ? "is no picture" : "are no pictures"} that models read: PNG, JPEG, WebP or GIF. To add files of the folder, type @, or drag them from the explorer with Shift held.`,
 } as const;
 
 /** Questions of tools. */
@@ -557,7 +566,7 @@ export const DECISIONS = {
     goOnToday: "Go on today",
     notNow: "Not now",
     moreAnswers: "More answers (Alt+Enter)",
-    acceptAll: (n: number) => `Accept all ${n}`,
+    acceptAll: "Accept all edits of this answer",
     always: "Always allow",
     never: "Never allow",
 } as const;

@@ -252,3 +252,13 @@ test("first questions are about the open file and its errors, where there are an
     }
     expect(posted.slice(-2)).toEqual([{ type: "send", text: "Explain @src/prices.py" }, { type: "send", text: "Help with @problems" }]);
 });
+
+test("a conversation that began without a model goes on with one in one click, where there is one by now", async () => {
+    const offline: FromHost[] = [READY, OPENED, { type: "usage", usage: USAGE }];
+    await show(told(...offline, { type: "models", isSetUp: true, default: "gpt-4o" }));
+    expect(byId("quotes-only")?.textContent).toMatch(/^This conversation began without a model/);
+    await act(() => { byId("go-on-with")?.click(); });
+    expect(posted).toContainEqual({ type: "goOnWith", model: "gpt-4o" });
+    await show(told(...offline, { type: "models", isSetUp: false }));
+    expect(byId("go-on-with")).toBeNull();
+});

@@ -138,6 +138,19 @@ test("a reloaded panel is told the running turn again", async () => {
     expect(server.methods().filter((each) => each === "turn/attach").length).toBe(1);
 });
 
+test("all edits of an answer are accepted by one word, and nothing else is", async () => {
+    const { controller, of } = await panel(stored(0));
+    const waits = new Promise<void>(() => undefined);
+    const request = (tool: string, turnId: string) => ({ conversationId: "c", turnId, tool, title: "Change a.py?", shown: "", covers: "a.py", mayBeAlways: true });
+    const answer = controller.ask(request("propose_edit", "t1"), waits);
+    await controller.handle({ type: "approve", id: of("approval").at(-1)?.id ?? "", answer: "editsOfTurn" });
+    expect(await answer).toBe("once");
+    expect(await controller.ask(request("propose_edit", "t1"), waits)).toBe("once");
+    void controller.ask(request("run_command", "t1"), waits);
+    void controller.ask(request("propose_edit", "t2"), waits);
+    expect(of("approval").map((each) => `${each.request.tool} ${each.request.turnId}`)).toEqual(["propose_edit t1", "run_command t1", "propose_edit t2"]);
+});
+
 test("the first answer to a question counts, and one settled elsewhere goes away", async () => {
     const { controller, of } = await panel(stored(0));
     const request = { conversationId: "c", turnId: "t", tool: "run_command", title: "Run ls?", shown: "ls", covers: "ls", mayBeAlways: true };

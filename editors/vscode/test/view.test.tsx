@@ -222,5 +222,8 @@ test("the shares of the bar are the whole window", () => {
     const all = shares(USAGE);
     expect(all.map((each) => [each.kind, each.tokens])).toEqual([["system", 20], ["messages", 80], ["free", 800], ["reserve", 100]]);
     expect(all.reduce((sum, each) => sum + each.percent, 0)).toBeCloseTo(100);
+    // Every row of the page is one of these, so what the rows say adds up as well.
+    const withMargin = shares({ ...USAGE, budgetTokens: 850 });
+    expect(withMargin.map((each) => [each.kind, each.tokens])).toEqual([["system", 20], ["messages", 80], ["free", 750], ["reserve", 100], ["margin", 50]]);
     expect(describeShare(shares(USAGE)[1] ?? { kind: "", tokens: 0, percent: 0 })).toBe("Messages: 80 tokens (8.0 %)");
 });

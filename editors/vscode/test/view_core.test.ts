@@ -7,6 +7,7 @@ import type { TurnDelta } from "../src/protocol.gen";
 import { Coalescer } from "../src/view/coalesce";
 import { Heights } from "../src/view/heights";
 import { Pace } from "../src/view/pace";
+import { oneByOne } from "../src/view/painting";
 
 test("of ten thousand rows only those near the window are drawn", () => {
     const heights = new Heights(10_000, 80);
@@ -191,4 +192,23 @@ test("what is no message of the panel is dropped", () => {
 test("what is no message of the host is dropped, and fields of a later protocol are ignored", () => {
     expect(readFromHost({ type: "deltas", deltas: [{ seq: 1, type: "text", text: "a", later: true }] })).toEqual({ type: "deltas", deltas: [{ seq: 1, type: "text", text: "a" }] });
     expect([{ type: "deltas", deltas: [{ seq: "1", type: "text" }] }, { type: "nothing" }, undefined].map(readFromHost)).toEqual([undefined, undefined, undefined]);
+});
+
+test("what changes while the panel is painted is painted behind it, and an error does not end that", () => {
+    const done: string[] = [];
+    let step = "one";
+    const paint = oneByOne(() => {
+        done.push(`${step} begins`);
+        if (step === "one") {
+            step = "two";
+            paint();
+        } else if (step === "two") {
+            step = "three";
+            throw new Error("It cannot be painted.");
+        }
+        done.push(`${step} ends`);
+    });
+    expect(paint).toThrow("It cannot be painted.");
+    paint();
+    expect(done).toEqual(["one begins", "two ends", "two begins", "three begins", "three ends"]);
 });

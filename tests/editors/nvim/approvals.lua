@@ -67,6 +67,26 @@ it("shows all of what would happen in colors, and does it after a yes", function
   eq(nil, question())
 end)
 
+it("accepts all edits of an answer by one key, and asks again for the next answer", function()
+  local function call(old, new)
+    local arguments = { path = "notes.txt", edits = { { old_text = old, new_text = new } } }
+    return { name = "propose_edit", arguments = arguments }
+  end
+  local calls = { call("two leaves", "seven leaves"), call("seven leaves", "eight leaves") }
+  t.script({ text = "", calls = vim.list_extend(calls, { call("eight leaves", "two leaves") }) })
+  t.script({ text = "Done with all." })
+  t.send("change it three times")
+  wait("the question", question)
+  vim.cmd("Palimpsest decide")
+  press("Y")
+  shows("Done with all.")
+  t.idle()
+  eq("two leaves of lettuce", second_line())
+  ask("two leaves", "nine leaves")
+  answer("n", "nine leaves")
+  eq("two leaves of lettuce", second_line())
+end)
+
 it("leaves the cursor and the typing alone, also when what is typed are its keys", function()
   local input = t.chat().windows.input
   ask("two leaves", "three leaves")

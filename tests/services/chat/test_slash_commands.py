@@ -150,6 +150,18 @@ async def test_models_are_listed_and_switched(bench: Opener) -> None:
         await run(b, "/model nobody-knows-it")
 
 
+async def test_the_list_of_models_says_how_a_conversation_without_one_goes_on(bench: Opener) -> None:
+    b = await bench([])
+    models = b.session.contexts.models
+    b.session.contexts.models = replace(models, providers={**models.providers, "anthropic": b.provider})
+    name = b.session.contexts.models.default().name
+    assert (await said(b, "/model")).endswith(
+        f"This conversation only searches. A model is set up now: `/model {name}` goes on with it."
+    )
+    await said(b, f"/model {name}")
+    assert "only searches" not in await said(b, "/model")
+
+
 async def test_a_switch_shows_both_budgets(bench: Opener) -> None:
     b = await bench([], window=32_000)
     models = b.session.contexts.models

@@ -12,6 +12,11 @@ local NAMESPACE = vim.api.nvim_create_namespace("palimpsest_decision")
 local MAX_WIDTH = 100
 local DIFF_GROUPS = { ["+"] = "PalimpsestAdded", ["-"] = "PalimpsestRemoved", ["@"] = "PalimpsestHunk" }
 
+local EDIT = "propose_edit"
+
+---@type string|nil The turn whose edits are all accepted. They come one after the other, and can be taken back.
+local accepted_turn
+
 ---@class palimpsest.Question
 ---@field params palimpsest.ApprovalRequestParams
 ---@field answer fun(answer: palimpsest.ApprovalAnswer)
@@ -67,11 +72,14 @@ local function settle(question, answer)
 end
 
 ---@param params palimpsest.ApprovalRequestParams
----@return { key: string, answer: palimpsest.ApprovalAnswer|nil, label: string }[]
+---@return { key: string, answer: palimpsest.ApprovalAnswer|nil, is_for_turn?: boolean, label: string }[]
 local function choices(params)
   local covers = text.one_line(params.covers)
   local yes, no = unpack(texts.words[params.tool] or texts.words.other)
   local list = { { key = "y", answer = "once", label = yes }, { key = "n", answer = "deny", label = no } }
+  if params.tool == EDIT then
+    table.insert(list, { key = "Y", answer = "once", is_for_turn = true, label = texts.all_edits })
+  end
   if params.mayBeAlways then
     table.insert(list, { key = "a", answer = "always", label = texts.always:format(covers) })
   end
@@ -108,6 +116,9 @@ local function fill(question)
     table.insert(lines, ("%s  %s"):format(choice.key, choice.label))
     vim.keymap.set("n", choice.key, function()
       if choice.answer then
+        if choice.is_for_turn then
+          accepted_turn = question.params.turnId
+        end
         settle(question, choice.answer)
       else
         vim.cmd.wincmd("p")
@@ -168,6 +179,9 @@ end
 ---@param params palimpsest.ApprovalRequestParams
 ---@return palimpsest.ApprovalRequestResult
 function M.ask(params)
+  if params.tool == EDIT and params.turnId == accepted_turn then
+    return { answer = "once" }
+  end
   local waiting = assert(coroutine.running())
   local question = {
     params = params,

@@ -53,6 +53,11 @@ function M.apply(err, params, ctx)
       end
     end
   end
+  local of = result.applied and vim.lsp.get_client_by_id(ctx.client_id)
+  if of then
+    -- Neovim tells what changed after a while, and before any notification: the answer says that it is done.
+    of:notify("$/setTrace", { value = "off" })
+  end
   return result
 end
 

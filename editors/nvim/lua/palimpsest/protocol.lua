@@ -827,6 +827,11 @@
 ---@field conversationId string The conversation.
 ---@field seq integer Grows with every change of the conversation. An editor can ignore a notification with a number it has seen.
 
+--- A conversation, or one that has not begun.
+---@class palimpsest.UsageParams
+---@field conversationId? string The conversation. Absent: one that would begin now with the default model.
+---@field folderUri? string URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder.
+
 --- What to tell the costs of.
 ---@class palimpsest.CostsParams
 ---@field folder? string The folder. Absent: that of the conversation, or the first one.

@@ -125,6 +125,7 @@ M.decision = {
     propose_edit = { "Accept", "Reject" },
     other = { "Allow once", "Not now" },
   },
+  all_edits = "Accept all edits of this answer",
   always = "Always allow %s",
   never = "Never allow %s",
   leave = "Decide later",

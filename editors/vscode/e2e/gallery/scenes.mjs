@@ -75,6 +75,21 @@ async function openMenu(window, button) {
     }
 }
 
+async function closeMenu(window) {
+    if (await window.panel.getByTestId("menu").count() > 0) {
+        await window.page.keyboard.press("Escape");
+        await window.panel.getByTestId("menu").waitFor({ state: "detached" });
+    }
+}
+
+/** The menu of a right click. */
+async function rightClick(window, at) {
+    if (await window.panel.getByTestId("menu").count() === 0) {
+        await at.click({ button: "right" });
+        await window.panel.getByTestId("menu").waitFor();
+    }
+}
+
 /** Keeps a fact about lines of the open file. */
 async function keepFact(window, first, last, text) {
     await window.page.locator(".monaco-editor .view-line").first().click();
@@ -226,10 +241,18 @@ export const SCENES = [
         },
     },
     {
+        name: "08-facts-menu",
+        design: "facts",
+        title: "the menu of a fact, by right click",
+        prepare: async () => undefined,
+        settle: async (window) => { await rightClick(window, window.panel.locator(".fact .text").last()); },
+    },
+    {
         name: "06-summaries-stale",
         design: "summaries",
         title: "facts may be out of date",
         prepare: async (window) => {
+            await closeMenu(window);
             await back(window);
             await window.panel.getByTestId("stale-facts").waitFor();
         },
@@ -251,10 +274,18 @@ export const SCENES = [
         },
     },
     {
+        name: "09-history-menu",
+        design: "history",
+        title: "the menu of a conversation, by right click",
+        prepare: async () => undefined,
+        settle: async (window) => { await rightClick(window, window.panel.locator(".conv").nth(1)); },
+    },
+    {
         name: "09-history-search",
         design: "history",
         title: "conversations: searching",
         prepare: async (window) => {
+            await closeMenu(window);
             await window.panel.getByTestId("search").fill("rounding");
             await window.panel.locator(".hit").first().waitFor();
         },
@@ -309,6 +340,18 @@ const BUSY = { status: 429, headers: { "retry-after": "58" } };
 const read = (path) => ({ name: "read_file", arguments: { path } });
 const MODULE = Array.from({ length: 14 }, (_, n) => `def rate_${n}(net):\n    """The price of group ${n} with tax."""\n    return round(net * ${(1 + n / 100).toFixed(2)}, 2)\n`).join("\n");
 
+/** Asks until the failure is there: attempts that wait are made at once. */
+async function fail(window, text) {
+    const failure = window.panel.getByTestId("failure");
+    await failure.getByRole("button", { name: "Dismiss" }).click();
+    await failure.waitFor({ state: "detached" });
+    await window.send(text);
+    await until("it fails", async () => {
+        await window.panel.getByRole("button", { name: "Try now" }).click({ timeout: 500 }).catch(() => undefined);
+        return (await failure.count()) > 0;
+    }, 90_000);
+}
+
 /** A service that asks to wait, a turn with many tools, long code, and a key that is refused. */
 export const TROUBLE = [
     BUSY, BUSY, BUSY,
@@ -317,6 +360,8 @@ export const TROUBLE = [
     { text: "", calls: [{ name: "list_files", arguments: { path: "src" } }] },
     { text: `They are rounded **twice**: in src/prices.py:8, and then in the sum. A module of its own:\n\n\`\`\`python\n${MODULE}\`\`\`\n\n- [x] Rate in one place\n- [ ] Tests for the reduced rate` },
     { status: 401 },
+    { status: 429, code: "insufficient_quota", message: "You exceeded your current quota." },
+    ...Array(12).fill({ status: 503, message: "The engine is overloaded." }),
 ];
 
 export const TROUBLES = [
@@ -370,6 +415,27 @@ export const TROUBLES = [
             await window.page.keyboard.press("Escape");
             await window.send("And the tests?");
             await window.panel.getByTestId("failure").waitFor({ timeout: 60_000 });
+        },
+    },
+    {
+        name: "04-live-credit",
+        design: "live",
+        title: "the account is out of credit",
+        prepare: async (window) => { await fail(window, "And the tests?"); },
+    },
+    {
+        name: "04-live-overloaded",
+        design: "live",
+        title: "the service is overloaded",
+        prepare: async (window) => { await fail(window, "Which tests are there?"); },
+    },
+    {
+        name: "04-live-too-long",
+        design: "live",
+        title: "a message that does not fit",
+        prepare: async (window) => {
+            await fail(window, "half up, per price and never per invoice; ".repeat(20_000));
+            await window.composer.fill("");
         },
     },
 ];

@@ -184,6 +184,10 @@ export async function startModel(script, perSecond = 50, characters = 4_000) {
         url,
         /** What it charged for each whole answer, in tokens. */
         charged: async () => JSON.parse(await ask("charged")),
+        /** How often it was asked. */
+        asked: async () => JSON.parse(await ask("asked")),
+        /** The pictures of the newest request, decoded. */
+        pictures: async () => JSON.parse(await ask("pictures")),
         env: { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${url}/v1`, PALIMPSEST_MODEL: "gpt-4o" },
         stop: () => child.kill(),
     };

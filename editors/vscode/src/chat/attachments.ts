@@ -3,8 +3,16 @@ import type { Chip } from "../messages";
 import type { ServerPort } from "../port";
 import { AttachmentsEstimateRequest, type Attachment } from "../protocol.gen";
 
+interface Item {
+    readonly id: string;
+    readonly attachment: Attachment;
+    chip: Chip;
+}
+
+const keyOf = ({ attachment }: Pick<Item, "attachment">): string => JSON.stringify(attachment);
+
 export class Attachments {
-    private items: Array<{ readonly id: string; readonly attachment: Attachment; chip: Chip }> = [];
+    private items: Item[] = [];
     private counter = 0;
 
     constructor(
@@ -12,15 +20,11 @@ export class Attachments {
         private readonly tell: (chips: Chip[]) => void,
     ) {}
 
-    get all(): Attachment[] {
-        return this.items.map((each) => each.attachment);
-    }
-
     /** Adds them and asks what they would cost. The same thing is attached once. */
     async add(attachments: readonly Attachment[], conversationId: string | undefined, thumbnail?: string): Promise<void> {
         for (const attachment of attachments) {
-            const key = JSON.stringify(attachment);
-            if (!this.items.some((each) => JSON.stringify(each.attachment) === key)) {
+            const key = keyOf({ attachment });
+            if (!this.items.some((each) => keyOf(each) === key)) {
                 const id = `a${++this.counter}`;
                 const label = attachment.path ?? attachment.name ?? attachment.type;
                 this.items.push({ id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection", ...(thumbnail === undefined ? {} : { thumbnail }) } });
@@ -35,8 +39,18 @@ export class Attachments {
         this.show();
     }
 
-    clear(): void {
+    /** All of them, which go with a message. What is added from now on goes with the next one. */
+    take(): Item[] {
+        const taken = this.items;
         this.items = [];
+        this.show();
+        return taken;
+    }
+
+    /** Those of a message that was not sent, before what was added since. */
+    giveBack(taken: readonly Item[]): void {
+        const known = new Set(taken.map(keyOf));
+        this.items = [...taken, ...this.items.filter((each) => !known.has(keyOf(each)))];
         this.show();
     }
 

@@ -23,6 +23,9 @@ import { RunningTurns } from "./turns";
 /** PROTOCOL.md, `command/run`. */
 const COMMAND = /^\/[A-Za-z][\w-]*(:\S+)?(\s|$)/;
 
+/** A file by where the server finds it: the explorer of a window that works on another machine names that as well. */
+const onItsMachine = (uri: string): string => uri.replace(/^vscode-remote:\/\/[^/]*/, "file://");
+
 export class ChatController {
     private readonly turns: RunningTurns;
     private readonly conversation: OpenConversation;
@@ -247,7 +250,7 @@ export class ChatController {
                 return this.tell({ type: "completions", seq: message.seq, start: found.start, items: found.items });
             }
             case "attachFiles":
-                return this.attachments.add(message.uris.map((path) => ({ type: "file", path })), conversationId);
+                return this.attachments.add(message.uris.map((uri) => ({ type: "file", path: onItsMachine(uri) })), conversationId);
             case "attachPath":
                 return this.attachments.add([{ type: "file", path: message.path }], conversationId);
             case "attachSelection": {
@@ -258,8 +261,11 @@ export class ChatController {
                 return message.text.trim() === ""
                     ? this.note(COMPOSER.noTerminalSelection)
                     : this.attachments.add([{ type: "selection", path: "terminal", text: message.text }], conversationId);
-            case "attachPicture":
-                return this.attachments.add([{ type: "image", name: message.name, data: message.data }], conversationId, message.thumbnail);
+            case "attachPicture": {
+                const estimated = this.attachments.add([{ type: "image", name: message.name, data: message.data }], conversationId, message.thumbnail);
+                this.tell({ type: "attached" });
+                return estimated;
+            }
             case "readPicture":
                 return this.readPicture(message.digest);
             case "detach":
@@ -309,8 +315,10 @@ export class ChatController {
                 return asked === undefined ? undefined : this.openDraft(asked);
             }
             case "pickModel":
+            case "goOnWith":
             case "setUp":
-                return this.models.handle(message, this.conversation.info);
+                await this.models.handle(message, this.conversation.info);
+                return this.conversation.id === undefined ? this.conversation.tellUsage(undefined) : undefined;
             case "choosePython":
                 return this.desk.choosePython();
             case "share":
@@ -354,11 +362,11 @@ export class ChatController {
             this.tell({ type: "reply", command: text, text: reply.text });
             return reply.draft !== undefined ? this.tell({ type: "setDraft", text: reply.draft }) : undefined;
         }
-        const attachments = this.attachments.all;
+        const taken = this.attachments.take();
+        const attachments = taken.map((each) => each.attachment);
         const sent = { text, ...this.here(), ...(attachments.length === 0 ? {} : { attachments }) };
-        if (await this.turns.chat(sent, this.conversation.total)) {
-            this.attachments.clear();
-        } else {
+        if (!(await this.turns.chat(sent, this.conversation.total))) {
+            this.attachments.giveBack(taken);
             this.tell({ type: "setDraft", text });
         }
     }

@@ -28,6 +28,7 @@ export class OpenConversation {
         this.info = undefined;
         this.total = 0;
         this.tell({ type: "opened", total: 0, messages: [], draft });
+        void this.tellUsage(undefined).catch(() => undefined); // a ring that is missing hinders nobody
     }
 
     /** Shows its newest messages; `showMessage` and those around it where one is named. */
@@ -52,9 +53,9 @@ export class OpenConversation {
         await this.tellUsage(conversationId);
     }
 
-    /** How full its context is; nothing when another one is shown by then. */
-    async tellUsage(conversationId: string): Promise<void> {
-        const usage = await this.server.request(p.UsageRequest, { conversationId });
+    /** How full its context is, or would be before the first message; nothing when another one is shown by then. */
+    async tellUsage(conversationId: string | undefined): Promise<void> {
+        const usage = await this.server.request(p.UsageRequest, conversationId === undefined ? {} : { conversationId });
         if (conversationId === this.id) {
             this.tell({ type: "usage", usage });
         }

@@ -1,6 +1,6 @@
 /** Which model answers: whether there is one at all, and the choice of another. */
 import type { FromHost, FromView } from "../messages";
-import { isSetUp } from "../native/model_list";
+import { defaultOf, isSetUp } from "../native/model_list";
 import { isUnknownMethod, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
 import type { Desk } from "./desk";
@@ -17,7 +17,8 @@ export class ModelChoice {
     async look(): Promise<void> {
         try {
             const { models } = await this.server.request(p.ModelListRequest, {});
-            this.tell({ type: "models", isSetUp: isSetUp(models) });
+            const name = defaultOf(models);
+            this.tell({ type: "models", isSetUp: isSetUp(models), ...(name === undefined ? {} : { default: name }) });
         } catch (error) {
             if (!isUnknownMethod(error)) {
                 throw error;
@@ -26,9 +27,11 @@ export class ModelChoice {
     }
 
     /** Sets a model up first, where that is asked; then one is chosen from the list. The composer has the focus again. */
-    async handle(message: Extract<FromView, { type: "pickModel" | "setUp" }>, conversation: p.ConversationInfo | undefined): Promise<void> {
+    async handle(message: Extract<FromView, { type: "pickModel" | "setUp" | "goOnWith" }>, conversation: p.ConversationInfo | undefined): Promise<void> {
         try {
-            if (message.type === "pickModel" || (await this.desk.setUp(message.service))) {
+            if (message.type === "goOnWith") {
+                await this.switchTo(message.model, conversation);
+            } else if (message.type === "pickModel" || (await this.desk.setUp(message.service))) {
                 await this.pick(conversation);
             }
             await this.look();
@@ -43,9 +46,13 @@ export class ModelChoice {
         const current = conversation?.model ?? models.find((each) => each.isDefault)?.name;
         const model = await this.desk.pickModel(models, current, used);
         if (model !== undefined) {
-            const conversationId = conversation?.conversationId ?? (await this.server.request(p.ConversationCreateRequest, { model })).conversationId;
-            await this.server.request(p.ModelSwitchRequest, { conversationId, model });
-            await this.open(conversationId);
+            await this.switchTo(model, conversation);
         }
+    }
+
+    private async switchTo(model: string, conversation: p.ConversationInfo | undefined): Promise<void> {
+        const conversationId = conversation?.conversationId ?? (await this.server.request(p.ConversationCreateRequest, { model })).conversationId;
+        await this.server.request(p.ModelSwitchRequest, { conversationId, model });
+        await this.open(conversationId);
     }
 }

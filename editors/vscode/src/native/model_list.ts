@@ -21,6 +21,11 @@ export function isSetUp(models: readonly ModelInfo[]): boolean {
     return models.some((each) => each.isAvailable && each.provider !== OFFLINE);
 }
 
+/** The model of new conversations, where it answers in words. */
+export function defaultOf(models: readonly ModelInfo[]): string | undefined {
+    return models.find((each) => each.isDefault && each.isAvailable && each.provider !== OFFLINE)?.name;
+}
+
 /** `used`: the tokens of the conversation so far. */
 export function rows(models: readonly ModelInfo[], current: string | undefined, used: number): Row[] {
     const of = (wanted: (model: ModelInfo) => boolean) => models.filter((each) => each.provider !== OFFLINE && wanted(each)).sort((a, b) => Number(b.name === current) - Number(a.name === current) || Number(b.isDefault) - Number(a.isDefault) || b.budgetTokens - a.budgetTokens);

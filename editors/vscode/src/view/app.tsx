@@ -1,6 +1,6 @@
 /** The panel. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { FromView } from "../messages";
 import { CHAT, COMPOSER, COSTS, ENDINGS, HISTORY, MORE, START } from "../texts";
@@ -8,6 +8,7 @@ import { Composer, type Typed } from "./composer";
 import { Explain } from "./context";
 import { Conversations } from "./conversations";
 import { FactsPage } from "./facts";
+import { hasFiles, receive } from "./given";
 import { StaleLine } from "./layer";
 import { MessageList } from "./list";
 import { MenuButton, Menus } from "./menu";
@@ -27,8 +28,9 @@ import { Strip } from "./window_bar";
 export function App({ state }: { readonly state: State }) {
     const { post, dispatch } = useEnds();
     const typed = useRef<Typed>({ text: "", n: 0 });
+    const { isOver, ...drop } = useDrop();
     return (
-        <main class="panel" data-testid="panel" data-phase={state.server.phase} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { drop(event, (uris) => post({ type: "attachFiles", uris })); }}>
+        <main class="panel" data-testid="panel" data-phase={state.server.phase} {...drop}>
             <Menus>
             <p class="sr" role="status" aria-live="polite" data-testid="announcement">{visible(state.announcement)}</p>
             {(state.page === "chat" || state.page === "shared") && <header class="head">
@@ -46,10 +48,38 @@ export function App({ state }: { readonly state: State }) {
             {state.page === "shared" && <SharedList state={state} />}
             {state.page === "context" && <Explain state={state} />}
             {state.page === "facts" && <FactsPage state={state} />}
-            {state.page === "chat" && <Chat state={state} typed={typed.current} />}
+            {state.page === "chat" && <Chat state={state} typed={typed.current} isOver={isOver} />}
             </Menus>
         </main>
     );
+}
+
+/** Files may be dropped anywhere in the panel, with Shift held, as VS Code wants it. `isOver`: some hover over it. */
+function useDrop() {
+    const ends = useEnds();
+    const [isOver, setOver] = useState(false);
+    return {
+        isOver,
+        onDragOver: (event: DragEvent) => {
+            if (hasFiles(event.dataTransfer)) {
+                event.preventDefault();
+                setOver(true);
+            }
+        },
+        onDragLeave: (event: DragEvent) => {
+            if (!(event.currentTarget instanceof Node && event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget))) {
+                setOver(false);
+            }
+        },
+        onDrop: (event: DragEvent) => {
+            setOver(false);
+            if (hasFiles(event.dataTransfer)) {
+                event.preventDefault();
+                ends.dispatch({ type: "goTo", page: "chat" });
+                receive(event.dataTransfer, ends);
+            }
+        },
+    };
 }
 
 const LEVELS = { info: "info", warning: "warn", error: "bad" } as const;
@@ -97,7 +127,7 @@ function More({ state }: { readonly state: State }) {
     );
 }
 
-function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }) {
+function Chat({ state, typed, isOver }: { readonly state: State; readonly typed: Typed; readonly isOver: boolean }) {
     const approvals = useRef<HTMLDivElement>(null);
     const n = state.approvals.length;
     useEffect(() => {
@@ -111,13 +141,13 @@ function Chat({ state, typed }: { readonly state: State; readonly typed: Typed }
             <MessageList state={state} after={<>{state.recovery.filter((answer) => state.conversation === undefined || answer.conversationId === state.conversation.conversationId).map((answer) => <RecoveryCard key={answer.turnId} answer={answer} />)}<Ending state={state} /><Reply state={state} />{state.total === 0 && state.live === undefined && state.server.phase !== "stopped" && <Welcome around={state.around}><SetUp state={state} /></Welcome>}{state.total > 0 && <SetUp state={state} />}</>}>
                 {state.live !== undefined && <LiveAnswer live={state.live} model={state.usage?.model ?? state.conversation?.model} isAsked={state.live.turnId !== undefined && state.messages.has(state.live.fromMessage - 1)} />}
             </MessageList>
-            <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} others={state.approvals.slice(1)} place={n > 1 ? `1/${n}` : ""} />)}</div>
+            <div ref={approvals}>{state.approvals.slice(0, 1).map((approval) => <ApprovalCard key={approval.id} approval={approval} place={n > 1 ? `1/${n}` : ""} />)}</div>
             <SharePlanCard state={state} />
             <ReadersCard state={state} />
             <WriterBanner state={state} />
             <Progress text={state.progress} />
             <StaleLine stale={staleCount(state.memory.stale)} hidden={state.memory.hiddenStale} />
-            <Composer state={state} typed={typed} />
+            <Composer state={state} typed={typed} isOver={isOver} />
         </>
     );
 }
@@ -154,15 +184,4 @@ function startersOf({ file, errors }: State["around"]): Starter[] {
         file === undefined || /\s/.test(file) ? { icon: "file-code", shown: CHAT.reading } : { icon: "file-code", shown: CHAT.explain(visible(file.split("/").at(-1) ?? file)), sent: CHAT.explain(`@${file}`).text },
         errors === 0 ? { icon: "beaker", shown: CHAT.tested } : { icon: "error", shown: CHAT.help(CHAT.errors(errors)), sent: CHAT.help("@problems").text },
     ];
-}
-
-/** Files from the editor's explorer (with Shift held, as VS Code wants it) or from elsewhere, as URIs. */
-function drop(event: DragEvent, attach: (uris: string[]) => void): void {
-    event.preventDefault();
-    const data = event.dataTransfer;
-    const list = data?.getData("application/vnd.code.uri-list") || data?.getData("text/uri-list") || "";
-    const uris = list.split(/\r?\n/).filter((line) => line !== "" && !line.startsWith("#")).slice(0, 50);
-    if (uris.length > 0) {
-        attach(uris);
-    }
 }

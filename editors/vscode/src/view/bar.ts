@@ -12,13 +12,15 @@ export interface Share {
 /** In the order they stand in a request. What a later server adds comes behind these. */
 const ORDER = ["system", "tools", "pins", "summaries", "messages", "previews", "injections", "overhead"];
 
-/** The kinds of text, then what is free, then what is kept for the answer; together they are the window. */
+/** The kinds of text, then what is free, and what is kept for the answer and for counts that are off; together they are the window. */
 export function shares(usage: ContextUsage): Share[] {
     const rank = (kind: string) => (ORDER.includes(kind) ? ORDER.indexOf(kind) : ORDER.length);
     const kinds = usage.byKind.filter((each) => each.tokens > 0).sort((a, b) => rank(a.kind) - rank(b.kind));
     const used = kinds.reduce((sum, each) => sum + each.tokens, 0);
     const whole = Math.max(usage.windowTokens, used + usage.reserveTokens, 1);
-    const all = [...kinds, { kind: "free", tokens: Math.max(0, whole - used - usage.reserveTokens) }, { kind: "reserve", tokens: usage.reserveTokens }];
+    const left = Math.max(0, whole - used - usage.reserveTokens);
+    const free = Math.min(left, Math.max(0, usage.budgetTokens - used));
+    const all = [...kinds, { kind: "free", tokens: free }, { kind: "reserve", tokens: usage.reserveTokens }, { kind: "margin", tokens: left - free }];
     return all.filter((each) => each.tokens > 0).map((each) => ({ ...each, percent: (100 * each.tokens) / whole }));
 }
 

@@ -4,10 +4,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import type { MentionItem } from "../protocol.gen";
 import { COMPOSER, SAID } from "../texts";
+import { Chips } from "./chips";
 import { short } from "./figures";
+import { isRichText, receive } from "./given";
 import { MenuButton } from "./menu";
 import { Icon } from "./page_head";
-import { attach, hasPictures, picturesIn } from "./pictures";
 import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
@@ -34,14 +35,17 @@ export interface Typed {
 interface Props {
     readonly state: State;
     readonly typed: Typed;
+    /** Whether files hover over the panel. */
+    readonly isOver: boolean;
 }
 
 /** Drawn again for what it shows alone: not for each word of an answer. */
-export const Composer = memo(ComposerForm, ({ state: a }: Props, { state: b }: Props) =>
-    a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.costs === b.costs && a.conversation === b.conversation && a.hasModel === b.hasModel && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
+export const Composer = memo(ComposerForm, ({ state: a, isOver: wasOver }: Props, { state: b, isOver }: Props) =>
+    wasOver === isOver && a.reading === b.reading && a.around === b.around && a.draft === b.draft && a.completion === b.completion && a.chips === b.chips && a.focus === b.focus && a.server === b.server && a.usage === b.usage && a.costs === b.costs && a.conversation === b.conversation && a.hasModel === b.hasModel && (a.live === undefined) === (b.live === undefined) && a.total === b.total && a.ended === b.ended && a.failure === b.failure);
 
-function ComposerForm({ state, typed }: Props) {
-    const { post, dispatch } = useEnds();
+function ComposerForm({ state, typed, isOver }: Props) {
+    const ends = useEnds();
+    const { post, dispatch } = ends;
     const field = useRef<HTMLTextAreaElement>(null);
     const seq = useRef(0);
     const saving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -120,7 +124,10 @@ function ComposerForm({ state, typed }: Props) {
         showing.current = setTimeout(() => setSaved(false), SAVED_MS);
     };
     useEffect(() => () => clearTimeout(showing.current), []);
+    /** Enter was pressed while a picture was still read: the message waits for it. */
+    const waits = useRef(false);
     const change = (value: string, position: number) => {
+        waits.current = false;
         setText(value);
         keep(value);
         if (/(^\/|(^|\s)@)\S*$/.test(value.slice(0, position))) {
@@ -155,7 +162,9 @@ function ComposerForm({ state, typed }: Props) {
     /** A picture says something by itself. */
     const isSomething = text.trim() !== "" || state.chips.some((each) => each.thumbnail !== undefined);
     const send = () => {
-        if (text.trim() !== "" && isReady && isRunning && !isCommand) {
+        if (state.reading > 0 && !isRunning && !isCommand) {
+            waits.current = true;
+        } else if (text.trim() !== "" && isReady && isRunning && !isCommand) {
             setQueued({ text: queued === undefined ? text : `${queued.text}\n\n${text}`, conversationId });
             setText("");
             keep("");
@@ -168,6 +177,15 @@ function ComposerForm({ state, typed }: Props) {
             dispatch({ type: "closeCompletion" });
         }
     };
+    useEffect(() => {
+        if (waits.current && state.reading === 0 && isSomething) {
+            waits.current = false;
+            send();
+        }
+    }, [state.reading, state.chips]);
+    useEffect(() => {
+        waits.current = false;
+    }, [conversationId]);
     // What was typed during an answer is said when it has ended; an answer that was stopped or failed gives it back.
     useEffect(() => {
         if (queued === undefined) {
@@ -201,13 +219,6 @@ function ComposerForm({ state, typed }: Props) {
         field.current?.focus();
         change(`${value}${text.slice(at)}`, value.length);
     };
-    const takePictures = (event: Event, given: DataTransfer | null) => {
-        const pictures = picturesIn(given);
-        if (pictures.length > 0) {
-            event.preventDefault();
-            void attach(pictures, post);
-        }
-    };
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.isComposing) {
             return;
@@ -238,6 +249,7 @@ function ComposerForm({ state, typed }: Props) {
     };
 
     const tokens = state.chips.reduce((sum, chip) => sum + chip.tokens, 0);
+    const offered = isRunning || state.hasModel === false ? undefined : notAttached(state);
     const isForked = isWritten && !isCommand;
     const model = state.usage?.model ?? state.conversation?.model ?? (state.hasModel === false ? OFFLINE : undefined);
     const modelName = model === OFFLINE ? COMPOSER.quotesOnly : (model ?? COMPOSER.model);
@@ -253,17 +265,7 @@ function ComposerForm({ state, typed }: Props) {
                 </ul>
             )}
             <div class="box">
-                {state.chips.length > 0 && (
-                    <ul class="chips" aria-label={SAID.attachments(tokens)} data-testid="chips">
-                        {state.chips.map((chip) => (
-                            <li key={chip.id} class={chip.problem === undefined ? "chip" : "chip is-bad"} title={chip.problem ?? `${chip.tokens.toLocaleString("en")} ${SAID.tokens}`}>
-                                {chip.thumbnail !== undefined && chip.problem === undefined ? <img class="thumb" src={chip.thumbnail} alt="" /> : <Icon name={chip.problem === undefined ? "file-code" : "error"} />}<span class="ellipsis">{visible(chip.label)}</span>
-                                <span class="size">{chip.problem === undefined ? short(chip.tokens) : visible(chip.problem)}</span>
-                                <button type="button" class="x" aria-label={SAID.remove(visible(chip.label))} onClick={() => post({ type: "detach", id: chip.id })}><Icon name="close" /></button>
-                            </li>
-                        ))}
-                    </ul>
-                )}
+                <Chips chips={state.chips} tokens={tokens} offered={offered} />
                 <textarea
                     ref={field}
                     class="message-field"
@@ -278,9 +280,7 @@ function ComposerForm({ state, typed }: Props) {
                     data-testid="composer"
                     onInput={(event) => change(event.currentTarget.value, event.currentTarget.selectionStart)}
                     onKeyDown={onKeyDown}
-                    onPaste={(event) => { takePictures(event, event.clipboardData); }}
-                    onDragOver={(event) => { if (hasPictures(event.dataTransfer)) { event.preventDefault(); } }}
-                    onDrop={(event) => { takePictures(event, event.dataTransfer); }}
+                    onPaste={(event) => { if (!isRichText(event.clipboardData) && receive(event.clipboardData, ends)) { event.preventDefault(); } }}
                     onBlur={() => { flush.current(); }}
                 />
                 <div class="bar">
@@ -303,8 +303,14 @@ function ComposerForm({ state, typed }: Props) {
                 <span class="spring" />
                 {isSaved && <span role="status" class="saved"><Icon name="check" /> {COMPOSER.draftSaved}</span>}
             </div>
+            {isOver && <div class="drop" aria-hidden="true"><Icon name="add" /><strong>{COMPOSER.dropToAdd}</strong><span class="muted">{COMPOSER.whatToDrop}</span></div>}
         </form>
     );
+}
+
+/** The path of the open file, as long as it does not go with the message. */
+function notAttached({ around: { file }, chips }: State): string | undefined {
+    return chips.some((each) => each.label === file) ? undefined : file;
 }
 
 /** Whether the panel is too narrow for the line of hints, as the style sheet has it. */

@@ -10,7 +10,7 @@ import { CostSection } from "./cost_cards";
 import { Details } from "./context_details";
 import { ContextList } from "./context_list";
 import { ContextMap } from "./context_map";
-import { cellsOf, classOf, freeTokens, reasonOf, titleOf, tokensOf } from "./context_segments";
+import { cellsOf, classOf, reasonOf, titleOf, tokensOf } from "./context_segments";
 import { percent, short } from "./figures";
 import { useContextMenu } from "./menu";
 import { Icon, IconButton, PageHead } from "./page_head";
@@ -18,7 +18,7 @@ import { useEnds } from "./post";
 import type { State } from "./state";
 import { visible } from "./visible";
 
-const SHARE_CLASSES: Readonly<Record<string, string>> = { system: "k-system", tools: "k-tools", pins: "k-rules", summaries: "k-summaries", messages: "k-messages", previews: "k-previews", injections: "k-recalled", free: "k-free", reserve: "k-reserve" };
+const SHARE_CLASSES: Readonly<Record<string, string>> = { system: "k-system", tools: "k-tools", pins: "k-rules", summaries: "k-summaries", messages: "k-messages", previews: "k-previews", injections: "k-recalled", free: "k-free", reserve: "k-reserve", margin: "k-reserve" };
 
 export function Explain({ state }: { readonly state: State }) {
     const { post } = useEnds();
@@ -79,7 +79,7 @@ function Whole({ plan, usage }: { readonly plan: PrepareContextResult; readonly 
                 {limit !== undefined && <span class="tick" style={{ "--at": `${(100 * limit) / Math.max(1, whole)}%` }}><span>{CONTEXT.summarizesHere}</span></span>}
             </div>
             <ul class="plain legend" aria-label={CONTEXT.shares}>
-                {all.map((share) => ({ ...share, tokens: share.kind === "free" ? freeTokens(plan, usage) : share.tokens })).map((share) => (
+                {all.map((share) => (
                     <li key={share.kind}>
                         <span class={`swatch fill ${SHARE_CLASSES[share.kind] ?? "k-overhead"}`} aria-hidden="true" />
                         <span class="ellipsis">{nameOf(share.kind)}</span>

@@ -6,6 +6,7 @@ import { listen } from "./actions";
 import { App } from "./app";
 import { Coalescer } from "./coalesce";
 import { Pace } from "./pace";
+import { oneByOne } from "./painting";
 import { take } from "./pictures";
 import { EndsContext } from "./post";
 import { INITIAL, reduce, type Local, type State } from "./state";
@@ -30,9 +31,13 @@ listen(root, post);
 let state: State = INITIAL;
 const ends = { post, dispatch: (message: Local) => { update([message]); } };
 
+const paint = oneByOne(() => {
+    render(<EndsContext.Provider value={ends}><App state={state} /></EndsContext.Provider>, root);
+});
+
 function update(messages: ReadonlyArray<FromHost | Local>): void {
     state = messages.reduce(reduce, state);
-    render(<EndsContext.Provider value={ends}><App state={state} /></EndsContext.Provider>, root);
+    paint();
 }
 
 const pace = new Pace({

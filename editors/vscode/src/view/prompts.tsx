@@ -17,13 +17,14 @@ import { WithCode } from "./with_code";
 
 /** It asks as a tool does, when the budget of the month is spent. */
 const BUDGET = "budget";
+const EDIT = "propose_edit";
 
 /** A question of a tool. It stands above the composer, so that it cannot scroll away. `place`: which of how many. */
-export function ApprovalCard({ approval, others, place }: { readonly approval: Approval; readonly others: readonly Approval[]; readonly place: string }) {
+export function ApprovalCard({ approval, place }: { readonly approval: Approval; readonly place: string }) {
     const { post } = useEnds();
     const { request, id } = approval;
     const card = useRef<HTMLElement>(null);
-    const answer = (word: "once" | "always" | "deny" | "never") => () => post({ type: "approve", id, answer: word });
+    const answer = (word: "once" | "always" | "deny" | "never" | "editsOfTurn") => () => post({ type: "approve", id, answer: word });
     useEffect(() => {
         // From everywhere in the panel; what is typed keeps its Backspace.
         const onKeyDown = (event: KeyboardEvent) => {
@@ -47,7 +48,8 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
     }, [id]);
     const lines = linesOf(request.shown);
     const look = lookOf(request.tool);
-    const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : request.tool === "propose_edit" ? [DECISIONS.accept, DECISIONS.reject] : request.tool === BUDGET ? [DECISIONS.goOnToday, DECISIONS.notNow] : [DECISIONS.allow, DECISIONS.notNow];
+    const isEdit = request.tool === EDIT;
+    const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : isEdit ? [DECISIONS.accept, DECISIONS.reject] : request.tool === BUDGET ? [DECISIONS.goOnToday, DECISIONS.notNow] : [DECISIONS.allow, DECISIONS.notNow];
     const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length;
     return (
         <section class="decide" role="group" aria-label={request.title} ref={card} data-testid="approval">
@@ -62,8 +64,8 @@ export function ApprovalCard({ approval, others, place }: { readonly approval: A
                     <button type="button" class="btn" onClick={answer("once")}>{yes} <kbd>Ctrl ⏎</kbd></button>
                     <MenuButton class="btn" icon="chevron-down" name={DECISIONS.moreAnswers} choices={[
                         request.mayBeAlways && { label: `${DECISIONS.always} ${visible(request.covers)}`, onPick: answer("always") },
-                        others.length > 0 && { label: DECISIONS.acceptAll(others.length + 1), onPick: () => { for (const each of [approval, ...others]) { post({ type: "approve", id: each.id, answer: "once" }); } } },
-                        request.tool === BUDGET ? { label: COSTS.changeBudget, onPick: () => post({ type: "changeBudget" }) } : { label: `${DECISIONS.never} ${visible(request.covers)}`, beginsGroup: request.mayBeAlways || others.length > 0, onPick: answer("never") },
+                        isEdit && { label: DECISIONS.acceptAll, onPick: answer("editsOfTurn") },
+                        request.tool === BUDGET ? { label: COSTS.changeBudget, onPick: () => post({ type: "changeBudget" }) } : { label: `${DECISIONS.never} ${visible(request.covers)}`, beginsGroup: request.mayBeAlways || isEdit, onPick: answer("never") },
                     ]} />
                 </span>
                 <button type="button" class="btn second" onClick={answer("deny")}>{no} <kbd>Ctrl ⌫</kbd></button>

@@ -3,6 +3,7 @@ import { SETUP, START } from "../texts";
 import { Icon } from "./page_head";
 import { useEnds } from "./post";
 import type { State } from "./state";
+import { visible } from "./visible";
 
 const OFFLINE = "offline";
 
@@ -19,11 +20,17 @@ export function SetUp({ state }: { readonly state: State }) {
             </section>
         ) : null;
     }
-    return state.usage?.model === OFFLINE ? (
+    if (state.usage?.model !== OFFLINE) {
+        return null;
+    }
+    const { defaultModel } = state;
+    return (
         <p class="ended quotes-only" data-testid="quotes-only">
-            {SETUP.quotes} <button type="button" class="text-btn" onClick={() => post(state.hasModel === true ? { type: "pickModel" } : { type: "setUp" })}>{SETUP.addKey}</button>
+            {defaultModel === undefined ? SETUP.quotes : SETUP.onlySearches}{" "}
+            {defaultModel !== undefined && <button type="button" class="text-btn" onClick={() => post({ type: "goOnWith", model: defaultModel })} data-testid="go-on-with">{SETUP.goOnWith(visible(defaultModel))}</button>}
+            {state.hasModel === true ? <button type="button" class="text-btn" onClick={() => post({ type: "pickModel" })}>{SETUP.switchModel}</button> : <button type="button" class="text-btn" onClick={() => post({ type: "setUp" })}>{SETUP.addKey}</button>}
         </p>
-    ) : null;
+    );
 }
 
 /** The first sentence as a heading, where there are more. */

@@ -46,6 +46,8 @@ export interface State {
     readonly server: { readonly phase: "starting" | "ready" | "stopped"; readonly sentence: string; readonly needsPython?: boolean | undefined };
     /** Whether a model is set up that answers in words; undefined until that is known. */
     readonly hasModel?: boolean | undefined;
+    /** The model of new conversations, where it answers in words. */
+    readonly defaultModel?: string | undefined;
     readonly around: { readonly file?: string | undefined; readonly errors: number };
     readonly conversations: readonly ConversationInfo[];
     readonly search: { readonly query: string; readonly hits: readonly SearchHit[] };
@@ -61,6 +63,8 @@ export interface State {
     readonly failure?: Failure | undefined;
     readonly usage?: ContextUsage | undefined;
     readonly chips: readonly Chip[];
+    /** How many pictures were pasted or dropped that the host does not have yet. */
+    readonly reading: number;
     readonly completion: { readonly seq: number; readonly start: number; readonly items: readonly MentionItem[] };
     readonly approvals: readonly Approval[];
     readonly recovery: readonly BrokenAnswer[];
@@ -102,6 +106,7 @@ export const INITIAL: State = {
     messages: new Map(),
     total: 0,
     chips: [],
+    reading: 0,
     completion: { seq: 0, start: 0, items: [] },
     approvals: [],
     recovery: [],
@@ -116,7 +121,7 @@ export const INITIAL: State = {
 };
 
 /** What the panel does by itself. */
-export type Local = LocalMemory | { readonly type: "showMessage"; readonly messageId: number; readonly tab: "summary" | "originals" } | { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | /** Something was done. */ { readonly type: "acted" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
+export type Local = LocalMemory | { readonly type: "showMessage"; readonly messageId: number; readonly tab: "summary" | "originals" } | { readonly type: "goTo"; readonly page: Page } | { readonly type: "closeCompletion" } | { readonly type: "reading"; readonly n: number } | /** Something could not be done. */ { readonly type: "note"; readonly text: string } | /** Something was done. */ { readonly type: "acted" } | { readonly type: "dismiss"; readonly what: "notice" | "reply" | "failure" | "sharePlan" | "readers" };
 
 /** Messages further than that from those last read are forgotten; they can be read again. */
 const KEPT = 2_000;
@@ -126,7 +131,7 @@ export function reduce(state: State, message: FromHost | Local): State {
         case "around":
             return message.file === state.around.file && message.errors === state.around.errors ? state : { ...state, around: { file: message.file, errors: message.errors } };
         case "models":
-            return { ...state, hasModel: message.isSetUp };
+            return { ...state, hasModel: message.isSetUp, defaultModel: message.default };
         case "server":
             return { ...state, server: { phase: message.phase, sentence: message.sentence, needsPython: message.needsPython }, announcement: message.phase === "ready" ? state.announcement : message.sentence };
         case "conversations":
@@ -189,6 +194,12 @@ export function reduce(state: State, message: FromHost | Local): State {
             return { ...state, usage: message.usage };
         case "chips":
             return { ...state, chips: message.chips };
+        case "reading":
+            return { ...state, reading: state.reading + message.n };
+        case "attached":
+            return { ...state, reading: Math.max(0, state.reading - 1) };
+        case "note":
+            return { ...state, notice: { level: "warning", text: message.text }, announcement: message.text };
         case "picture":
             return state; // it is shown by the picture itself
         case "completions":

@@ -9,7 +9,7 @@ import { short } from "./figures";
 import { useEnds } from "./post";
 
 /** The class of a kind's color. */
-const CLASSES: Readonly<Record<string, string>> = { pins: "k-rules", injections: "k-recalled", overhead: "k-tools" };
+const CLASSES: Readonly<Record<string, string>> = { pins: "k-rules", injections: "k-recalled", overhead: "k-tools", margin: "k-reserve" };
 const classOf = (share: Share) => CLASSES[share.kind] ?? `k-${share.kind}`;
 
 export function Strip({ usage }: { readonly usage: ContextUsage }) {
@@ -21,11 +21,14 @@ export function Strip({ usage }: { readonly usage: ContextUsage }) {
     );
 }
 
+/** What no request takes. */
+const UNUSED: ReadonlySet<string> = new Set(["free", "reserve", "margin"]);
+
 /** So many kinds are named; the others are one line. */
 const NAMED = 3;
 
 function largest(usage: ContextUsage): Array<{ readonly name: string; readonly kind: string; readonly tokens: number }> {
-    const all = shares(usage).filter((each) => each.kind !== "free" && each.kind !== "reserve").sort((a, b) => b.tokens - a.tokens);
+    const all = shares(usage).filter((each) => !UNUSED.has(each.kind)).sort((a, b) => b.tokens - a.tokens);
     const rest = all.slice(NAMED).reduce((sum, each) => sum + each.tokens, 0);
     return [...all.slice(0, NAMED).map((each) => ({ name: nameOf(each.kind), kind: classOf(each), tokens: each.tokens })), ...(rest > 0 ? [{ name: COMPOSER.everythingElse, kind: "k-tools", tokens: rest }] : [])];
 }
@@ -81,7 +84,7 @@ export function Ring({ usage, costs }: { readonly usage: ContextUsage; readonly 
                     {costs !== undefined && <CostSums costs={costs} />}
                     <div class="do">
                         <button type="button" class="text-btn" onClick={does("explain")} data-testid="sees-what">{COMPOSER.seesWhat}</button>
-                        <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>
+                        {usage.messageCount > 0 && <button type="button" class="text-btn" onClick={does("summarize")}>{COMPOSER.summarizeNow}</button>}
                     </div>
                 </div>
             )}

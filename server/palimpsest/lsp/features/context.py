@@ -20,7 +20,7 @@ from palimpsest.services.context import reports as context_reports
 from palimpsest.services.context.excerpts import excerpts_of
 from palimpsest.services.context.page import Reader, context_page, summary_text
 from palimpsest.services.context.past_requests import past_request
-from palimpsest.services.context.reports import Plan, explain, usage_status
+from palimpsest.services.context.reports import Plan, explain, usage_before, usage_status
 from palimpsest.wire.areas.context import (
     CompactionCount,
     ContextAtParams,
@@ -45,7 +45,7 @@ from palimpsest.wire.areas.context import (
 )
 from palimpsest.wire.areas.conversations import MessageRole
 from palimpsest.wire.areas.places import ConversationParams, MessageRange
-from palimpsest.wire.areas.usage import ContextUsage, Counting
+from palimpsest.wire.areas.usage import ContextUsage, Counting, UsageParams
 
 
 async def prepare_context(ls: PalimpsestServer, params: PrepareContextParams) -> PrepareContextResult:
@@ -103,7 +103,10 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     )
 
 
-async def usage(ls: PalimpsestServer, params: ConversationParams) -> ContextUsage:
+async def usage(ls: PalimpsestServer, params: UsageParams) -> ContextUsage:
+    if params.conversation_id is None:
+        session = await ls.session(params.folder_uri)
+        return to_usage(await usage_before(session.contexts, session.conversations.blank()))
     session = await ls.session_of(params.conversation_id)
     return to_usage(await usage_status(session.contexts, ConversationId(params.conversation_id)))
 

@@ -12,6 +12,7 @@ from palimpsest.domain.context.prepared import Segment
 from palimpsest.domain.context.recall_report import RecallReport
 from palimpsest.domain.context.tokens import Certainty
 from palimpsest.domain.context.usage import ContextUsage
+from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import ContextError, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.domain.models.limits import Budget, Model
@@ -106,7 +107,15 @@ class ContextStats:
 
 async def usage_status(engine: ContextEngine, conversation_id: ConversationId) -> UsageReport:
     """Raises NotFound."""
-    state = await engine.state(conversation_id)
+    return await _usage(engine, await engine.state(conversation_id))
+
+
+async def usage_before(engine: ContextEngine, record: ConversationRecord) -> UsageReport:
+    """The usage of a conversation that is not stored yet. Raises NotFound for its model."""
+    return await _usage(engine, await engine.begin(record, await engine.frame_now()))
+
+
+async def _usage(engine: ContextEngine, state: ContextState) -> UsageReport:
     kinds: Counter[str] = Counter()
     for segment in state.segments:
         kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens

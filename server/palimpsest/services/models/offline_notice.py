@@ -45,6 +45,11 @@ async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:
     answered the turn, or when no model can be used."""
     if (await store.read(turn_records.find, turn_id)).model != OFFLINE:
         return None
+    return offer_for(models)
+
+
+def offer_for(models: Models) -> str | None:
+    """How a conversation that only searches goes on with the model that new ones have; None when they only search."""
     try:
         name = models.default().name
     except NotFound:

@@ -10,7 +10,7 @@ from palimpsest.domain.context.events import ContextEventFields
 from palimpsest.domain.context.events import ContextEventType as ContextEventType  # it is part of the protocol
 from palimpsest.domain.strategy_names import MANUAL as MANUAL
 from palimpsest.domain.strategy_names import SUMMARIZING as SUMMARIZING
-from palimpsest.wire.areas.places import ConversationParams, MessageRange
+from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.declare import Direction, Notification, Request, Wire
 
 
@@ -143,8 +143,18 @@ class ConversationChangedParams(Wire):
     """Grows with every change of the conversation. An editor can ignore a notification with a number it has seen."""
 
 
+@attrs.frozen(eq=False, repr=False)
+class UsageParams(Wire):
+    """A conversation, or one that has not begun."""
+
+    conversation_id: str | None = None
+    """The conversation. Absent: one that would begin now with the default model."""
+    folder_uri: str | None = None
+    """URI of the workspace folder, used when there is no `conversationId`. Absent: the only or first folder."""
+
+
 MESSAGES: tuple[Request | Notification, ...] = (
-    Request("palimpsest/usage", ConversationParams, ContextUsage, "Tell how full the context of a conversation is."),
+    Request("palimpsest/usage", UsageParams, ContextUsage, "Tell how full the context of a conversation is."),
     Notification(
         "palimpsest/didChangeUsage",
         UsageChangedParams,

@@ -17,7 +17,8 @@ from palimpsest.services.context import reports
 from palimpsest.services.context.page import Reader, context_page, recall_page, summary_page, summary_tokens
 from palimpsest.services.context.words import BECAUSE, PARTS, SUMMARIZED, WRITTEN
 from palimpsest.services.conversation.history import Compaction
-from palimpsest.services.models.catalog import by_hint
+from palimpsest.services.models.catalog import OFFLINE, by_hint
+from palimpsest.services.models.offline_notice import offer_for
 from palimpsest.wording import counted
 
 _SOURCES: Final = {
@@ -158,7 +159,7 @@ async def layout(scope: Scope, name: str) -> Reply:
 
 
 async def model(scope: Scope, name: str) -> Reply:
-    return await _switch_model(scope, name) if name else Reply(_models(scope))
+    return await _switch_model(scope, name) if name else Reply(_models(scope) + await _offer(scope))
 
 
 async def _compaction(scope: Scope, change: Coroutine[None, None, Compaction]) -> Reply:
@@ -169,6 +170,14 @@ async def _compaction(scope: Scope, change: Coroutine[None, None, Compaction]) -
 async def _with_sizes(scope: Scope, reason: str, before: int, after: int) -> Reply:
     report = await reports.usage_status(scope.contexts, scope.conversation_id)
     return Reply(f"{plain(reason)}\n\n{before:,} → {after:,} tokens; {plain(report.usage.format_compact())}")
+
+
+async def _offer(scope: Scope) -> str:
+    """How a conversation that began without a model goes on with one, where there is one by now."""
+    if scope.open_conversation is None or (await scope.contexts.state(scope.open_conversation)).record.model != OFFLINE:
+        return ""
+    offer = offer_for(scope.contexts.models)
+    return "" if offer is None else f"\n\n{offer}"
 
 
 async def _switch_model(scope: Scope, name: str) -> Reply:
