@@ -248,7 +248,7 @@ bench-servers:
 	@[ -x build/bench-servers/python/bin/pylsp ] || { mkdir -p build/bench-servers && \
 	    $${PYTHON:-python3} -m venv build/bench-servers/python && \
 	    env -u PYTHONPATH -u PYTHONHOME build/bench-servers/python/bin/python -I -m pip --quiet \
-	        --disable-pip-version-check --no-input install python-lsp-server jedi-language-server; }
+	        --disable-pip-version-check --no-input install python-lsp-server jedi-language-server langchain; }
 	@[ -e build/bench-servers/node_modules/.installed ] || { cd build/bench-servers && \
 	    npm install --no-audit --no-fund --no-update-notifier --loglevel=error @github/copilot-language-server >&2 && \
 	    touch node_modules/.installed; }

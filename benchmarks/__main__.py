@@ -23,7 +23,7 @@ from benchmarks import page
 from benchmarks.figures import Figure, Size, show
 
 NAMES: Final = (
-    *("startup", "prepare", "first_token", "journal", "busy", "crowd"),
+    *("startup", "prepare", "price", "first_token", "journal", "busy", "crowd"),
     *("history", "migration", "retrieval", "fact_watching"),
 )
 """In the order of the page."""

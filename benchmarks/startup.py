@@ -26,11 +26,11 @@ from benchmarks.figures import Figure, Size, alone, beside, show
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
 BARE: Final = "a bare pygls server"
-_SERVERS: Final = ROOT / "build" / "bench-servers"
+SERVERS: Final = ROOT / "build" / "bench-servers"
 OTHERS: Final = {
-    "python-lsp-server": [str(_SERVERS / "python" / "bin" / "pylsp")],
-    "jedi-language-server": [str(_SERVERS / "python" / "bin" / "jedi-language-server")],
-    "Copilot's language server": [str(_SERVERS / "node_modules" / ".bin" / "copilot-language-server"), "--stdio"],
+    "python-lsp-server": [str(SERVERS / "python" / "bin" / "pylsp")],
+    "jedi-language-server": [str(SERVERS / "python" / "bin" / "jedi-language-server")],
+    "Copilot's language server": [str(SERVERS / "node_modules" / ".bin" / "copilot-language-server"), "--stdio"],
 }
 INITIALIZE, LIST, MEMORY = "initialize", "list", "memory"
 _QUESTION: Final = "What is in setup.cfg?"
