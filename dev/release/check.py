@@ -30,7 +30,7 @@ SDIST: Final = PARTS / f"palimpsest_ls-{__version__}.tar.gz"
 VSIX: Final = PARTS / f"palimpsest-{__version__}.vsix"
 PLUGIN: Final = PARTS / "palimpsest.nvim"
 _WORK: Final = ROOT / "build" / "release-check"
-_PACKAGES: Final = ("server/palimpsest", "clients/palimpsest_clients", "hub/palimpsest_hub")
+_SOURCES: Final = ("server", "clients", "hub")
 _EXTRAS: Final = {
     "acp": "acp",
     "hub": "psycopg",
@@ -63,11 +63,12 @@ def build() -> None:
 
 def check_contents() -> None:
     """That each part holds what contents.toml lists, and of the packages all that git keeps."""
-    in_git = {f"{folder}/{name}" for folder in _PACKAGES for name in _tracked(folder)}
+    in_git = {f"{folder}/{name}" for folder in _SOURCES for name in _tracked(folder)}
+    packages = {name.partition("/")[2] for name in in_git if name.partition("/")[2].startswith("palimpsest")}
     with tarfile.open(SDIST) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     parts = {
-        "wheel": (set(_digests(WHEEL)), {name.partition("/")[2] for name in in_git}),
+        "wheel": (set(_digests(WHEEL)), packages),
         "sdist": (in_sdist, in_git),
         "vsix": (set(_digests(VSIX)), set()),
         "neovim": ({path.relative_to(PLUGIN).as_posix() for path in PLUGIN.rglob("*") if path.is_file()}, set()),

@@ -20,15 +20,18 @@ def listed(part: str) -> list[str]:
 
 def differences(names: Collection[str], patterns: Collection[str], tracked: Collection[str] = ()) -> list[str]:
     """What is wrong with the contents `names`, as lines: a name that no pattern allows, a pattern that nothing matches,
-    and a name in `tracked`, what git keeps of it, that is missing."""
+    and, in the top folders of `tracked`, what git keeps and is missing, and what git does not keep and is there."""
     expressions = {pattern: _expression(pattern) for pattern in patterns}
     unexpected = [name for name in sorted(names) if not any(each.fullmatch(name) for each in expressions.values())]
     unmatched = [pattern for pattern, each in expressions.items() if not any(each.fullmatch(name) for name in names)]
     forgotten = sorted(set(tracked) - set(names))
+    folders = {name.partition("/")[0] for name in tracked}
+    strays = sorted(name for name in names if name.partition("/")[0] in folders and name not in tracked)
     return [
         *(f"{name} does not belong there" for name in unexpected),
         *(f"{pattern} is missing" for pattern in unmatched),
         *(f"{name} is in git and missing there" for name in forgotten),
+        *(f"{name} is there and not in git" for name in strays if name not in unexpected),
     ]
 
 

@@ -15,7 +15,8 @@ from dev import ROOT
 @pytest.mark.parametrize(
     ("names", "problems"),
     [
-        (["a/x.py", "a/b/y.py", "m/0001_z.sql"], []),
+        (["a/x.py", "m/0001_z.sql"], []),
+        (["a/x.py", "a/tests/test_x.py", "m/0001_z.sql"], ["a/tests/test_x.py is there and not in git"]),
         (["a/x.py", "m/0001_z.sql", "a/x.pyc"], ["a/x.pyc does not belong there"]),
         (["a/x.py", "m/0001_z.sql", "m/notes.sql"], ["m/notes.sql does not belong there"]),
         (["a/x.py", "m/0001_z.sql", "m/old/0002_z.sql"], ["m/old/0002_z.sql does not belong there"]),
