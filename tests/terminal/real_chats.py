@@ -41,6 +41,11 @@ class RealChats(Chats):
 
     def trust(self) -> None:
         self.program("trust", str(self.folder))
+        self._home["TRUSTED"] = "1"
+
+    def revoke_trust(self) -> None:
+        self.program("trust", "--revoke", str(self.folder))
+        del self._home["TRUSTED"]
 
     def ask(self, question: str, *, accepting: bool = False) -> tuple[str, str, int]:
         """One question by `-p`: stdout, stderr and the exit code."""

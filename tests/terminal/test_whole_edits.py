@@ -166,9 +166,12 @@ async def test_with_one_question_nobody_is_asked_unless_the_user_has_said_yes_be
 
 
 async def test_in_a_folder_that_is_not_trusted_nothing_is_changed(chats: RealChats, fake: FakeProvider) -> None:
-    await asyncio.to_thread(chats.program, "trust", "--revoke", str(chats.folder))
+    await asyncio.to_thread(chats.revoke_trust)
     chats.model_edits(("prices.py", "1.19", "1"))
-    await asyncio.to_thread(chats.ask, "Do it", accepting=True)
+    _, err, _ = await asyncio.to_thread(chats.ask, "Do it", accepting=True)
+    assert (
+        err == "This folder is not trusted, so a model can only read here. `palimpsest trust` lets it change files.\n"
+    )
     assert "There is no tool 'propose_edit'" in told_of_tools(fake)[0]
     assert chats.text("prices.py") == PRICES
 

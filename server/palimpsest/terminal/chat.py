@@ -99,6 +99,8 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
                     session, wish.folder, is_trusted, interrupts
                 )
             else:
+                if wish.accepts_edits and not await asyncio.to_thread(is_trusted, wish.folder):
+                    sys.stderr.write(f"{texts.NO_EDITS_WITHOUT_TRUST}\n")
                 await connection.initialize(wish.folder)
                 conversation = PlainConversation(session, interrupts, as_json=wish.as_json)
             return await conversation.hold(begins_new=wish.begins_new, resumed=wish.resumed, question=wish.question)

@@ -165,6 +165,9 @@ def not_approved(title: str, *, is_edit: bool, may_be_always: bool) -> str:
 
 # Edits of files
 
+NO_EDITS_WITHOUT_TRUST: Final = (
+    "This folder is not trusted, so a model can only read here. `palimpsest trust` lets it change files."
+)
 UNREADABLE_EDIT: Final = "This edit cannot be made here."
 
 
