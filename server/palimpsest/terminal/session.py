@@ -40,7 +40,6 @@ from palimpsest.wire.areas.conversations import (
     ReadConversationResult,
 )
 from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult, ModelInfo
-from palimpsest.wire.areas.places import ConversationParams
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -50,7 +49,7 @@ from palimpsest.wire.areas.turns import (
     DeltaType,
     TurnDelta,
 )
-from palimpsest.wire.areas.usage import ContextUsage
+from palimpsest.wire.areas.usage import ContextUsage, UsageParams
 
 _NEWEST = 50
 """The number of messages among which the newest question is looked for."""
@@ -126,7 +125,7 @@ class Session:
         self._models: list[ModelInfo] | None = None
 
     async def usage(self, conversation_id: str) -> ContextUsage:
-        return await self.connection.request("palimpsest/usage", ConversationParams(conversation_id), ContextUsage)
+        return await self.connection.request("palimpsest/usage", UsageParams(conversation_id), ContextUsage)
 
     async def conversations(self) -> list[ConversationInfo]:
         """The folder's conversations, the last changed first."""
