@@ -216,35 +216,13 @@ test("after the window is loaded again the pictures are still in their messages"
     await window.shot("pictures-again");
 });
 
-test("a picture of the explorer is dropped with Shift held", async () => {
-    const { keyboard, mouse } = window.page;
-    const row = (text) => window.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first();
-    await keyboard.press("F1");
-    await window.page.locator(".quick-input-widget input[type=text]").first().fill(">View: Move View");
-    await window.page.locator('.quick-input-list .monaco-list-row[aria-label^="View: Move View,"], .quick-input-list .monaco-list-row[aria-label="View: Move View"]').first().click();
-    await row("Side Bar / Palimpsest").click(); // the panel beside the explorer
-    await row("New Panel Entry").click();
-    await window.page.getByRole("tab", { name: /^Explorer/ }).first().click();
-    await window.panelReady();
-    const file = window.page.locator(".explorer-folders-view .monaco-list-row", { hasText: "shelf.png" });
-    await file.waitFor();
-    const panel = () => window.panel.getByTestId("messages").boundingBox();
-    await until("the panel is in its new place", async () => (await panel())?.y > window.page.viewportSize().height / 2);
-    const from = await file.boundingBox();
-    const to = await panel();
-    const middle = { x: to.x + to.width / 2, y: to.y + to.height / 2 };
-    await mouse.move(from.x + 60, from.y + from.height / 2);
-    await mouse.down();
-    await mouse.move(from.x + 70, from.y + 20, { steps: 6 });
-    await keyboard.down("Shift");
-    await until("it hovers over the panel", async () => {
-        await mouse.move(middle.x, to.y - 60); // the window learns of Shift, and lets the panel have what is dragged
-        await mouse.move(middle.x, middle.y, { steps: 4 });
-        return window.panel.getByText("Drop to add").waitFor({ timeout: 1_000 }).then(() => true, () => false);
-    });
-    await window.shot("pictures-explorer");
-    await mouse.up();
-    await keyboard.up("Shift");
+test("what the explorer hands over, the address in a remote window, is attached", async () => {
+    const box = await window.panel.getByTestId("messages").boundingBox();
+    const uri = `vscode-remote://127.0.0.1:${lab.port}${path.join(lab.folder, "shelf.png")}`;
+    const data = { items: [{ mimeType: "text/uri-list", data: uri }, { mimeType: "application/vnd.code.uri-list", data: uri }], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver", "drop"]) {
+        await cdp.send("Input.dispatchDragEvent", { type, x: box.x + box.width / 2, y: box.y + box.height / 2, data, modifiers: SHIFT });
+    }
     await window.panel.getByRole("button", { name: "Remove shelf.png" }).waitFor();
     await until("its tokens are known", async () => (await chips().locator(".size").innerText()) !== "0");
 });

@@ -594,7 +594,7 @@ export const ENDINGS = {
 export const FAILED: Readonly<Record<string, (service: string) => readonly [string, string | undefined]>> = {
     auth: (service) => [`${service} did not accept the key.`, "It may be mistyped or revoked. Your message is kept."],
     rate_limited: (service) => [`Too many requests to ${service}.`, undefined],
-    overloaded: (service) => [`${service} is overloaded.`, undefined],
+    overloaded: (service) => [`${service} is overloaded.`, "Several attempts failed. Your message is kept; try again in a while."],
     network: (service) => [`No connection to ${service}.`, "Your message is kept and can be sent when you are back online."],
     context_too_long: () => ["This message does not fit.", undefined],
     recent_messages_too_large: () => ["This message does not fit.", undefined],
