@@ -17,6 +17,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.domain.messages import ConversationId
 from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.printing import harmless_json, say
+from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.transfer import Exported, Transfers
 from palimpsest.wording import counted
 
@@ -112,6 +113,8 @@ async def _with(root: Path, environ: Mapping[str, str], do: Callable[[Transfers]
     folders = load_folders(environ)
     try:
         session = await folders.get(root)
-        return await do(Transfers(session.conversations))
+        done = await do(Transfers(session.conversations))
+        await do_pending_work(session.folder.store)
+        return done
     finally:
         await folders.close()

@@ -29,6 +29,7 @@ from palimpsest.domain.tools import ToolSchema
 from palimpsest.domain.transfer.conversation import Transfer, as_copy
 from palimpsest.domain.transfer.file_format import decode, encode
 from palimpsest.machine import utc_now
+from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.events import ConversationChanged
 from palimpsest.services.tools.toolbox import Tool, ToolOutput
@@ -313,6 +314,7 @@ async def test_a_purged_message_travels_as_its_digests(bench: Opener) -> None:
 async def test_what_is_imported_is_found_by_search(bench: Opener) -> None:
     b = await bench([])
     await of(b).import_text(encode(SOUND))
+    await do_pending_work(b.store)
     query = search.to_query(SECRET)
     assert query is not None
     found = await b.store.read(lambda: list(search.matches(query.strict, None, 10)))

@@ -24,7 +24,7 @@ from palimpsest.domain.transfer.file_format import decode, encode, is_export
 from palimpsest.machine import machine, utc_now
 from palimpsest.services.conversation.conversations import Conversations
 from palimpsest.services.conversation.import_files import read_import
-from palimpsest.services.conversation.pending_work import do_pending_work, keep_at_pending_work
+from palimpsest.services.conversation.pending_work import keep_at_pending_work
 from palimpsest.services.conversation.recordings import Recording, read_recording
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.conversation import message_log
@@ -89,9 +89,7 @@ class Transfers:
         """Import the text of an export. Raises InvalidRequest, with the line, for a broken one; nothing is stored
         then."""
         transfer = await asyncio.to_thread(decode, text)
-        imported = await self.conversations.store.commit(lambda: _store(transfer), self._stored)
-        await do_pending_work(self.conversations.store)
-        return imported
+        return await self.conversations.store.commit(lambda: _store(transfer), self._stored)
 
     async def import_file(self, path: Path) -> Imported:
         """Import an export or a recorded session, compressed when the name ends in `.xz`. Raises InvalidRequest."""
@@ -102,7 +100,8 @@ class Transfers:
         return await self._store_recording(recording)
 
     def _stored(self, imported: Imported) -> None:
-        """Tell the editors and make the messages searchable, also when the importing caller is gone."""
+        """Tells the editors, and makes the messages searchable in the background: of 10,000 that takes some ten
+        seconds. A process that ends soon waits for it by `do_pending_work`."""
         if imported.outcome is not Outcome.PRESENT:
             self.conversations.contexts.background.start(None, keep_at_pending_work(self.conversations.store))
             self.conversations.changed(imported.record.id)
@@ -121,9 +120,7 @@ class Transfers:
             message_log.append_many(conversation_id, contents, utc_now())
             return Imported(stored.get(conversation_id), Outcome.RECORDED, note)
 
-        imported = await self.conversations.store.commit(write, self._stored)
-        await do_pending_work(self.conversations.store)
-        return imported
+        return await self.conversations.store.commit(write, self._stored)
 
 
 _HEAD_BYTES: Final = 4096
