@@ -186,19 +186,16 @@ def read_user_messages(
     ranges = hidden_ranges.read(conversation_id)
     found: list[StoredMessage] = []
     for owner, first, after in conversations.lineage(conversation_id, start, end):
-        going = pending_work.being_purged(owner)
         rows = (
-            execute(_OF_USER, owner, first, after)
+            execute(f"{_OF_USER} {_IN_ORDER}", owner, first, after)
             if among is None
-            else execute(_OF_USER_AMONG, owner, first, after, json.dumps(among))
+            else execute(f"{_OF_USER} AND {_AMONG} {_IN_ORDER}", owner, first, after, json.dumps(among))
         )
-        found += [_message(row, going) for row in rows]
+        found += [_message(row, ()) for row in rows]
     return [
         message
         for message in found
-        if message.content.role is Role.USER
-        and message.purged is None
-        and not any(each.start <= message.id < each.end for each in ranges)
+        if message.content.role is Role.USER and not any(each.start <= message.id < each.end for each in ranges)
     ]
 
 
@@ -213,15 +210,25 @@ def newest_of_user(conversation_id: ConversationId) -> MessageId | None:
     return None
 
 
+def oldest_of_user(conversation_id: ConversationId) -> StoredMessage | None:
+    """The oldest visible message of the user; None where there is none."""
+    for start in range(0, conversations.get(conversation_id).n_messages, _LOOKED_AT):
+        if found := read_user_messages(conversation_id, start, start + _LOOKED_AT):
+            return found[0]
+    return None
+
+
 _LOOKED_AT: Final = 100
-"""Messages that are searched at once for the user's newest one."""
+"""Messages that are searched at once for the user's newest or oldest one."""
 
-_OF_USER: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"') ORDER BY message_id"""
-"""Selects by a quick look at the canonical JSON, so it may find other messages that quote such a role."""
+MAY_BE_OF_USER: Final = """INSTR(content, '"role":"user"')"""
+"""A quick look at the canonical JSON, which may find other messages that quote such a role."""
 
-
-_OF_USER_AMONG: Final = f"""{_MESSAGES} AND INSTR(content, '"role":"user"')
-    AND message_id IN (SELECT value FROM json_each(?)) ORDER BY message_id"""
+_OF_USER: Final = f"""{_MESSAGES} AND {MAY_BE_OF_USER} AND NOT EXISTS (
+    SELECT 1 FROM pending_work WHERE kind = '{pending_work.Kind.PURGE.value}' AND subject = message.conversation
+    AND first <= message.message_id AND message.message_id < after)"""
+_AMONG: Final = "message_id IN (SELECT value FROM json_each(?))"
+_IN_ORDER: Final = "ORDER BY message_id"
 
 
 def read_counts(conversation_id: ConversationId, tokenizer: str, start: int) -> dict[MessageId, int]:

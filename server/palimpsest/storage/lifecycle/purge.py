@@ -226,7 +226,7 @@ def _n_contents(owner: str, first: int, after: int) -> int:
 def _titles(owner: str, first: int, after: int) -> set[str]:
     """The titles that the texts of the rows may have made, as `unforked` gives them."""
     titles: set[str] = set()
-    for (text,) in execute(f"SELECT content FROM {_ROWS}", owner, first, after):
+    for (text,) in execute(f"SELECT content FROM {_ROWS} AND {message_log.MAY_BE_OF_USER}", owner, first, after):
         content = Content.from_json(json.loads(text))
         if content.role is Role.USER:
             titles.add(unforked(title_of(content.text)))
@@ -284,8 +284,8 @@ def _purge_titles(titles: Collection[str], now: str) -> list[ConversationId]:
     taken = {record.title for record in records}
     for record in records:
         if (original := unforked(record.title)) in titles:
-            left = message_log.read_user_messages(record.id, 0)
-            title = title_of(left[0].content.text) if left else ""
+            left = message_log.oldest_of_user(record.id)
+            title = "" if left is None else title_of(left.content.text)
             title = title if record.title == original else fork_title(title, taken)
             taken.add(title)
             conversations.retitle(record.id, title, now)
