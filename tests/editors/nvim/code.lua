@@ -91,7 +91,8 @@ end
 it("attaches what the terminal shows, and says when none is open", function()
   t.send("Why @terminal?")
   wait("refused", function()
-    return t.status():find("No terminal is open", 1, true) or t.transcript(t.chat()):find("No terminal is open", 1, true)
+    return t.status():find("No terminal is open", 1, true)
+      or t.transcript(t.chat()):find("No terminal is open", 1, true)
   end)
   wait("kept", function()
     return t.chat().input:text() == "Why @terminal?"

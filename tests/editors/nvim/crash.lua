@@ -37,7 +37,7 @@ local function was_told(words)
   end)
 end
 
-it("starts a server that was killed again, shows it the files, and tells of the half answer without a prompt", function()
+it("starts a killed server again, shows it the files, and tells of the half answer without a prompt", function()
   die_while_answering("first")
   wait("told", function()
     return was_told('The last answer in "first" broke off.') and was_told("/recover lists such answers")
