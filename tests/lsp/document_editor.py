@@ -29,6 +29,9 @@ class Documents:
     before_apply: list[Callable[[], object]] = field(default_factory=list)
     """Each is done once, as an edit comes."""
     after_apply: list[Callable[[], object]] = field(default_factory=list)
+    late: list[Any] | None = None
+    """Where changes wait to be reported, in an editor that does so after it has answered; None in one that reports them
+    at once."""
     closes_removed: bool = True
     """Whether it closes the document of a file that it removes at once."""
 
@@ -50,7 +53,15 @@ class Documents:
         version = self.open(uri)[0] + 1
         self.held[uri] = version, text
         change = {"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]}
-        self.client.notify("textDocument/didChange", change)
+        if self.late is None:
+            self.client.notify("textDocument/didChange", change)
+        else:
+            self.late.append(change)
+
+    def report(self) -> None:
+        """Reports what has waited."""
+        while self.late:
+            self.client.notify("textDocument/didChange", self.late.pop(0))
 
     def close(self, uri: str) -> None:
         del self.held[uri]

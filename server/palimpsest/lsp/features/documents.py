@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lsprotocol import types as lsp
 
+from palimpsest.lsp.features.parts.attachments import Attachments
 from palimpsest.lsp.features.parts.fact_notes import FactNotes
 from palimpsest.lsp.features.parts.open_chats import OpenChats
 from palimpsest.lsp.places import kept_sessions, path_below
@@ -14,17 +15,22 @@ from palimpsest.lsp.server import PalimpsestServer
 
 def did_open(ls: PalimpsestServer, params: lsp.DidOpenTextDocumentParams) -> None:
     ls.part(OpenChats).opened(params.text_document.uri)
-    ls.part(FactNotes).touch(params.text_document.uri)
+    _told(ls, params.text_document.uri)
 
 
 def did_change(ls: PalimpsestServer, params: lsp.DidChangeTextDocumentParams) -> None:
     ls.part(OpenChats).changed(params)
-    ls.part(FactNotes).touch(params.text_document.uri)
+    _told(ls, params.text_document.uri)
 
 
 def did_close(ls: PalimpsestServer, params: lsp.DidCloseTextDocumentParams) -> None:
     ls.part(OpenChats).closed(params.text_document.uri)
-    ls.part(FactNotes).touch(params.text_document.uri)
+    _told(ls, params.text_document.uri)
+
+
+def _told(ls: PalimpsestServer, uri: str) -> None:
+    ls.part(FactNotes).touch(uri)
+    ls.part(Attachments).touch()
 
 
 async def did_save(ls: PalimpsestServer, params: lsp.DidSaveTextDocumentParams) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from lsprotocol import types as lsp
@@ -19,10 +20,13 @@ from palimpsest.domain.approvals import Answer, ApprovalRequest
 from palimpsest.lsp.runtime.documents import split_lines
 from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.server import PalimpsestServer
+from palimpsest.services.tools.edit import apply
 from palimpsest.services.tools.editors import Change, EditorGone
 from palimpsest.services.tools.toolbox import ToolOutput, TurnScope
 from palimpsest.wire.areas.tools import ApprovalRequestParams, ApprovalRequestResult, RunToolParams, RunToolResult
 
+_LATE_S: Final = 2.0
+"""How long, in seconds, an editor that has applied an edit is waited for until its document says so here."""
 _DocumentChange = lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile
 
 
@@ -34,6 +38,11 @@ class FolderEditor:
         self._root = root
         self._asked: dict[asyncio.Future[Any], None] = {}
         """Requests that the editor has not answered yet."""
+        self._touched = asyncio.Event()
+
+    def touch(self) -> None:
+        """Reports that documents were opened, changed or closed."""
+        self._touched.set()
 
     def leave(self) -> None:
         """Cancels every open request, because the editor has closed the folder."""
@@ -82,7 +91,11 @@ class FolderEditor:
             return "The file has changed in the editor meanwhile. Read it again."
         if change.before is None and not self._knows(lsp.ResourceOperationKind.Create):
             return "It cannot create files. Ask the user to create it; then propose the edit."
-        return await self._apply(self._edit(change, document), change.path, change.before if document is None else None)
+        on_disk = change.before if document is None else None
+        refused = await self._apply(self._edit(change, document), change.path, on_disk)
+        if refused is None:
+            await self._report(change.path, apply(change.before or "", change.replacements))
+        return refused
 
     async def delete(self, path: str, text: str) -> str | None:
         document = self._documents().get(path)
@@ -98,6 +111,16 @@ class FolderEditor:
             changes.append(lsp.TextDocumentEdit(identifier, [lsp.TextEdit(nowhere, "")]))
         changes.append(lsp.DeleteFile(uri, options=lsp.DeleteFileOptions(ignore_if_not_exists=True)))
         return await self._apply(changes, path, text if document is None else None)
+
+    async def _report(self, path: str, text: str) -> None:
+        """Returns when the document, if there is one, has this text here. Some editors collect what they report and
+        answer before; the next edit would be computed from the text of before. After two seconds nothing more is
+        expected: somebody types, or the editor formats what it applies."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LATE_S):
+                while (document := self._documents().get(path)) is not None and document.source != text:
+                    self._touched.clear()
+                    await self._touched.wait()
 
     async def _apply(self, changes: Sequence[_DocumentChange], path: str, on_disk: str | None) -> str | None:
         """`on_disk`: what the file must hold; None where the editor checks the version of its document, or there is no

@@ -67,7 +67,8 @@ class AttachedEditor(Protocol):
 
     async def apply(self, change: Change) -> str | None:
         """Apply an edit. Returns None on success, otherwise the reason, as a sentence or in the editor's own words. An
-        open document whose text is no longer `before` is left unchanged. Raises EditorGone."""
+        open document whose text is no longer `before` is left unchanged. When this returns, `texts` have the edit,
+        unless the editor is long in saying so. Raises EditorGone."""
         ...
 
     async def delete(self, path: str, text: str) -> str | None:

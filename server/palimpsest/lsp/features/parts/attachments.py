@@ -54,6 +54,11 @@ class Attachments(Feature):
         for attached in self._attached.values():
             attached.editors.bring(attached.editor, self._tools)
 
+    def touch(self) -> None:
+        """Reports that documents of the editor were opened, changed or closed."""
+        for attached in self._attached.values():
+            attached.editor.touch()
+
     def editor(self, root: Path) -> FolderEditor | None:
         """The editor, for a folder that it uses."""
         attached = self._attached.get(root)
