@@ -24,7 +24,7 @@ from benchmarks.figures import Figure, Size, show
 
 NAMES: Final = (
     *("startup", "prepare", "price", "first_token", "journal", "busy", "crowd"),
-    *("history", "migration", "retrieval", "fact_watching"),
+    *("history", "migration", "long_conversation", "retrieval", "fact_watching", "calibration"),
 )
 """In the order of the page."""
 

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from benchmarks.figures import Figure, Size, alone
+
 from palimpsest.app.model_clients import client_class
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.context.prepared import PreparedContext
@@ -172,7 +174,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Talk:
     """Of one conversation."""
 
     wire: str
@@ -223,7 +225,7 @@ def _model(wire: str) -> Model:
     return replace(small, limits=replace(small.limits, max_output=WINDOW // 8))
 
 
-async def talk(wire: str, n_turns: int) -> Figures:
+async def talk(wire: str, n_turns: int) -> Talk:
     chance = random.Random(SEED)
     tools = (
         _tool("read_file", lambda: source(chance, chance.randint(5, 60))),
@@ -263,10 +265,10 @@ async def talk(wire: str, n_turns: int) -> Figures:
             n_cuts = (await contexts.state(conversation.id)).cut.version
             await store.close()
             await client.aclose()  # type: ignore[attr-defined]  # every client has it; a Provider need not
-    return Figures(wire, n_turns, watched.requests, LIMIT, failed, n_cuts)
+    return Talk(wire, n_turns, watched.requests, LIMIT, failed, n_cuts)
 
 
-def report(figures: Figures) -> str:
+def report(figures: Talk) -> str:
     errors = sorted(figures.errors)
     median, p95 = statistics.median(errors), errors[int(0.95 * (len(errors) - 1))]
     return (
@@ -286,6 +288,19 @@ def main(n_turns: int = 200, wires: Sequence[str] = NAMES) -> None:
         print(report(figures), flush=True)
         for sentence in figures.failed[:3]:
             print(f"           {sentence}")
+
+
+def figures(size: Size) -> list[Figure]:
+    n_turns, wires = (200, NAMES) if size is Size.FULL else (15, NAMES[:1])
+    talks = [asyncio.run(talk(wire, n_turns)) for wire in wires]
+    errors = sorted(error for each in talks for error in each.errors)
+    p95 = errors[int(0.95 * (len(errors) - 1))]
+    n_over = sum(each.n_over_after_learning for each in talks)
+    return [
+        alone("error of a request's counted size, median", [statistics.median(errors)], MEDIAN_TARGET, ""),
+        alone("the same, 95th percentile", [p95], P95_TARGET, ""),
+        alone("requests that a service refused as too long, after the first", [n_over], 0, ""),
+    ]
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import math
 import random
 import statistics
 import tempfile
@@ -31,6 +32,7 @@ from typing import Final
 
 import psutil
 from benchmarks.conversation import Conversation, Setup, open_conversation
+from benchmarks.figures import Figure, Size, alone, beside
 from benchmarks.prepare import coding_exchanges
 
 from palimpsest.data import load_frame
@@ -91,7 +93,7 @@ def coding(chance: random.Random) -> Iterator[Turn]:
 
 
 @dataclass(slots=True)
-class Figures:
+class Measured:
     """What was measured so far."""
 
     fullest: float = 0.0
@@ -130,7 +132,7 @@ def memory_mib() -> float:
     return float(psutil.Process().memory_info().rss) / 2**20
 
 
-async def play(conversation: Conversation, turn: Turn, figures: Figures) -> None:
+async def play(conversation: Conversation, turn: Turn, figures: Measured) -> None:
     """One turn: its message, a request for each step, and what each step leaves."""
     question, steps = turn
     began = time.process_time()
@@ -145,13 +147,13 @@ async def play(conversation: Conversation, turn: Turn, figures: Figures) -> None
     figures.turns_ms.append((time.process_time() - began) * 1000)
 
 
-async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> None:
+async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> list[Figure]:
     chance = random.Random(SEED)
     print(f"{n_turns} turns at a budget of {budget} tokens, seed {SEED}")
     print("   turns  messages  summaries  fullest  prefix  MiB for 10,000   request, of the last tenth")
     with tempfile.TemporaryDirectory() as directory:
         conversation = await open_conversation(Path(directory), budget, load_frame(), Setup(recalls=recalls))
-        figures = Figures()
+        figures = Measured()
         for number, turn in enumerate(itertools.islice((coding if codes else talk)(chance), n_turns), 1):
             question = user_message(f"{RULE} {turn[0].text}") if number == 1 else turn[0]
             await play(conversation, (question, turn[1]), figures)
@@ -170,11 +172,25 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> None:
                 place = "/".join((*Path(held.traceback[0].filename).parts[-3:], str(held.traceback[0].lineno)))
                 print(f"{held.size / 2**20:8.1f} MiB {held.count:9}  {place}")
         await conversation.close()
+    first, last = figures.requests_ms[:_FEW], _last_tenth(figures.requests_ms)
+    pair = [(statistics.median(first), statistics.median(last))]
+    where = f"after {n_turns:,} turns at {budget:,} tokens"
+    found = [
+        beside(f"a request {where}", pair, f"the first {_FEW}", None),
+        alone(f"the fullest request {where}", [figures.fullest], 1, ""),
+        alone(f"levels of summaries {where}", [deepest], math.ceil(math.log2(n_turns)), "", note="at most log2"),
+    ]
+    if growth is not None:
+        found.append(alone(f"memory for 10,000 messages {where}", [growth], AIM_MIB, "MiB"))
+    return found
 
 
-def _line(n_turns: int, conversation: Conversation, figures: Figures, growth: float | None) -> str:
+_FEW: Final = 10
+
+
+def _line(n_turns: int, conversation: Conversation, figures: Measured, growth: float | None) -> str:
     state = conversation.state
-    first = statistics.median(figures.requests_ms[:10])
+    first = statistics.median(figures.requests_ms[:_FEW])
     now = statistics.median(_last_tenth(figures.requests_ms))
     return (
         f"{n_turns:8} {state.n_messages:9} {state.n_blocks:10} {figures.fullest:8.1%} "
@@ -190,6 +206,11 @@ def _last_tenth(times: Sequence[float]) -> Sequence[float]:
 def _times(times: Sequence[float]) -> str:
     last = sorted(_last_tenth(times))
     return f"median {statistics.median(last):.1f} ms, p99 {last[int(0.99 * (len(last) - 1))]:.0f} ms"
+
+
+def figures(size: Size) -> list[Figure]:
+    n_turns = 5_000 if size is Size.FULL else 60
+    return asyncio.run(run(n_turns, 16_000, codes=False, recalls=True))
 
 
 def main(words: Sequence[str] | None = None) -> None:

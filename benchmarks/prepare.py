@@ -73,12 +73,14 @@ def coding_exchanges(chance: random.Random) -> Iterator[list[Content]]:
         yield [Content(Role.ASSISTANT, (TextPart(text(chance, chance.randint(20, 120)) + "."),))]
 
 
-async def timed_request(talk: Conversation, compactions_ms: list[float]) -> tuple[float, float, float] | None:
+async def timed_request(
+    talk: Conversation, budget: int, compactions_ms: list[float]
+) -> tuple[float, float, float] | None:
     """CPU milliseconds of preparing, of building the request's body and of making bytes of it; None for a compaction,
     whose time by the clock is added to `compactions_ms`."""
     version = talk.state.cut.version
     clock, started = time.perf_counter(), time.process_time()
-    context = await talk.requests.prepare(talk.context, BUDGET)
+    context = await talk.requests.prepare(talk.context, budget)
     prepared = time.process_time()
     if talk.state.cut.version != version:
         compactions_ms.append((time.perf_counter() - clock) * 1000)
@@ -114,25 +116,25 @@ class Measured:
         return self.prepare_ms + self.body_ms
 
 
-async def measure(n_messages: int, trim: Trim | None) -> Measured:
+async def measure(n_messages: int, budget: int, trim: Trim | None) -> Measured:
     compactions_ms: list[float] = []
     said: list[Content] = []
     exchanges = coding_exchanges(random.Random(SEED))
     with tempfile.TemporaryDirectory() as directory:
-        talk = await open_conversation(Path(directory), BUDGET, load_frame())
+        talk = await open_conversation(Path(directory), budget, load_frame())
         try:
             started = time.perf_counter()
             while talk.state.n_messages < n_messages:
                 contents = [content for _ in range(_EXCHANGES_AT_ONCE) for content in next(exchanges)]
                 await talk.append(contents)
                 await talk.rest()
-                await timed_request(talk, compactions_ms)
+                await timed_request(talk, budget, compactions_ms)
                 if trim is not None:
                     said += contents
             fill_s = time.perf_counter() - started
             trim_runs = (lambda: []) if trim is None else trim(said[:n_messages])
             trims = trim_runs()
-            times, n_pieces = await _between_compactions(talk, exchanges, compactions_ms)
+            times, n_pieces = await _between_compactions(talk, budget, exchanges, compactions_ms)
             trims += trim_runs()
             loads = [await _load(talk) for _ in range(_LOADS)]
         finally:
@@ -155,7 +157,7 @@ async def measure(n_messages: int, trim: Trim | None) -> Measured:
 
 
 async def _between_compactions(
-    talk: Conversation, exchanges: Iterator[list[Content]], compactions_ms: list[float]
+    talk: Conversation, budget: int, exchanges: Iterator[list[Content]], compactions_ms: list[float]
 ) -> tuple[list[tuple[float, float, float]], int]:
     """Times of the requests between the next compaction and the one after it, and the pieces of the fullest."""
     times: list[tuple[float, float, float]] = []
@@ -163,7 +165,7 @@ async def _between_compactions(
     while n_compactions < 2:
         await talk.append(next(exchanges))
         await talk.rest()
-        timed = await timed_request(talk, compactions_ms)
+        timed = await timed_request(talk, budget, compactions_ms)
         n_compactions += timed is None
         if timed is not None and n_compactions == 1:
             times.append(timed)
@@ -178,7 +180,7 @@ async def _load(talk: Conversation) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def load_trim() -> Trim | None:
+def load_trim(budget: int) -> Trim | None:
     """None where langchain-core is not installed."""
     try:
         langchain = importlib.import_module("langchain_core.messages")
@@ -205,7 +207,7 @@ def load_trim() -> Trim | None:
                 started = time.process_time()
                 kept = langchain.trim_messages(
                     messages,
-                    max_tokens=BUDGET,
+                    max_tokens=budget,
                     token_counter=langchain.utils.count_tokens_approximately,
                     strategy="last",
                 )
@@ -229,14 +231,14 @@ def report(measured: Measured) -> None:
     print(f"  a cold load   {measured.load_ms:7.0f} ms")
 
 
-def measured_at(sizes: Sequence[int]) -> list[Figure]:
+def measured_at(sizes: Sequence[int], budget: int = BUDGET) -> list[Figure]:
     """The comparison with `trim_messages` is made at the second size, the growth between the last two."""
-    trim = load_trim()
-    print(f"prepare: requests at a budget of {BUDGET:,} tokens, seed {SEED}")
+    trim = load_trim(budget)
+    print(f"prepare: requests at a budget of {budget:,} tokens, seed {SEED}")
     measured: list[Measured] = []
     for n_messages in sizes:
         compared = trim if n_messages == sizes[-2] else None
-        measured.append(asyncio.run(measure(n_messages, compared)))
+        measured.append(asyncio.run(measure(n_messages, budget, compared)))
         report(measured[-1])
     before, last = measured[-2:]
     found = []
@@ -254,7 +256,7 @@ def measured_at(sizes: Sequence[int]) -> list[Figure]:
 
 
 def figures(size: Size) -> list[Figure]:
-    return measured_at((1_000, 10_000, 100_000) if size is Size.FULL else (200, 1_000, 1_100))
+    return measured_at((1_000, 10_000, 100_000)) if size is Size.FULL else measured_at((100, 200, 300), 8_000)
 
 
 if __name__ == "__main__":
