@@ -30,7 +30,7 @@ agents := env -u PYTHONPATH -u PYTHONHOME build/agents/bin/python -P -m pytest -
 
 checks := check-format check-lint check-types check-layers check-protocol check-wheel check-typescript
 
-.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode release-check test-vscode vscode-gallery pictures neovim-tour terminal-screens format bench bench-quick bench-servers lock clean distclean run-ready dev-ready agents-ready node-ready
+.PHONY: prices help run test test-slow test-all test-live test-sdks test-agents test-mcp test-foreign test-editors faults simulate check $(checks) check-lua generate vscode release-check test-vscode vscode-gallery pictures neovim-tour terminal-screens docs format bench bench-quick bench-servers lock clean distclean run-ready dev-ready agents-ready node-ready
 
 help:
 	@echo 'make run [FOLDER=...]   talk about a folder, by default the one you are in'
@@ -53,9 +53,10 @@ help:
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'
 	@echo '                        (DESIGN=folder: its pictures stand beside; PAGES=07,08: only these pages)'
-	@echo 'make pictures           photograph VS Code and Neovim for the README, docs/pictures'
+	@echo 'make pictures           photograph VS Code, Neovim and the terminal for the documents, docs/pictures'
 	@echo 'make neovim-tour        drive Neovim through a tour of the plugin, recorded in build/neovim-tour'
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
+	@echo 'make docs               build the documents as a site, build/docs/site, and check its links'
 	@echo 'make format             format the sources and mend what lint can mend'
 	@echo 'make bench              run the benchmarks (ARGS=--keep: and write the figures to the README; ARGS=startup: only this)'
 	@echo 'make bench-quick        show that every benchmark runs'
@@ -216,6 +217,9 @@ pictures: dev-ready node-ready
 	@cp build/neovim-tour/104-*-answer.svg docs/pictures/neovim.svg
 	@cp build/neovim-tour/104-*-decision.svg docs/pictures/neovim-decision.svg
 	@cp build/neovim-tour/104-*-stale-fact.svg docs/pictures/neovim-stale-fact.svg
+	@$(dev) dev.terminal_screens build/terminal-screens
+	@cp build/terminal-screens/answer-100-color.svg docs/pictures/terminal.svg
+	@cp build/terminal-screens/approval-100-color.svg docs/pictures/terminal-approval.svg
 
 # Needs tmux and Neovim. Writes each scene at two widths as text and as a picture, and recordings (asciicasts).
 neovim-tour: dev-ready
@@ -230,6 +234,20 @@ prices:
 	@[ -x build/prices/bin/python ] || $${PYTHON:-python3} -m venv build/prices
 	@build/prices/bin/python -I -m pip --quiet --disable-pip-version-check --no-input install --upgrade genai-prices
 	@build/prices/bin/python -I dev/price_table.py
+
+# MkDocs is no part of what we ship or test with, so it has an environment of its own. With --quiet its warnings would
+# not count.
+docs:
+	@cmp -s requirements/docs.txt build/docs/env/.installed || { \
+	    echo 'Setting up build/docs/env ...' >&2; rm -rf build/docs/env; \
+	    $${PYTHON:-python3} -m venv build/docs/env && \
+	    env -u PYTHONPATH -u PYTHONHOME build/docs/env/bin/python -I -m pip --quiet --disable-pip-version-check --no-input \
+	        install --require-hashes --no-deps -r requirements/docs.txt && \
+	    cp requirements/docs.txt build/docs/env/.installed; }
+	@build/docs/env/bin/python -I dev/docs_site.py build/docs/source
+	@env -u PYTHONPATH -u PYTHONHOME NO_MKDOCS_2_WARNING=1 build/docs/env/bin/python -I -m mkdocs build \
+	    --strict --config-file docs/mkdocs.yml >build/docs/log 2>&1 || { cat build/docs/log >&2; exit 1; }
+	@echo 'build/docs/site/index.html'
 
 format: dev-ready
 	$(bin)/ruff check --fix --show-fixes .
@@ -280,6 +298,9 @@ lock: dev-ready
 	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
 	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/mcp_servers.txt requirements/mcp_servers.in
 	sed -i -e '/^# WARNING/,$$d' -e '/^$$/d' requirements/mcp_servers.txt
+	CUSTOM_COMPILE_COMMAND='make lock' $(bin)/pip-compile --quiet --generate-hashes --strip-extras --no-emit-index-url \
+	    --no-emit-trusted-host --no-emit-find-links $(ARGS) --output-file requirements/docs.txt requirements/docs.in
+	sed -i -e '/^# WARNING/,$$d' -e '/^$$/d' requirements/docs.txt
 	cd requirements/mcp_servers && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \
 	    node -e '$(without_addresses)'
 	cd editors/vscode && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --omit-lockfile-registry-resolved && \

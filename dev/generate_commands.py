@@ -1,4 +1,4 @@
-"""docs/commands.md: the slash commands, and the commands of the program `palimpsest`.
+"""docs/commands.md, the slash commands, and docs/cli.md, the commands of the program `palimpsest`.
 
 They come from the table in `palimpsest.services.chat.commands.table`, the terminal's own commands, and the parsers in
 `palimpsest.cli`.
@@ -17,16 +17,15 @@ from palimpsest.cli.main import build_parser
 from palimpsest.services.chat.commands.table import COMMANDS as SLASH
 from palimpsest.terminal.commands import OWN
 
-_INTRODUCTION: Final = f"""\
-# Commands
+_SLASH: Final = f"""\
+# Commands in a chat
 
 <!-- {GENERATED} -->
 
-## Slash commands
-
 A message that is a slash and a word is a command, in the terminal and in every editor: `/summarize 0-12`. An argument
 in brackets is optional. To send a message that begins with a slash, type a blank before the slash. Messages, summaries
-and facts have numbers, which `/context`, `/facts` and, in the terminal, `/read` show.
+and facts have numbers, which `/context`, `/facts` and, in the terminal, `/read` show. The commands of
+the program `palimpsest` are on [a page of their own](cli.md).
 """
 _PURGE: Final = """\
 A purge deletes messages from every file of the store, with everything that was derived from them. It cannot reach what
@@ -34,31 +33,40 @@ was sent to a model's service, the input history of the terminal, or pins: a pin
 but its text stays in the store.
 """
 _TERMINAL: Final = "The terminal has these commands of its own:\n"
-_PROGRAM: Final = """\
-## The program `palimpsest`
+_PROGRAM: Final = f"""\
+# The program `palimpsest`
 
-`palimpsest COMMAND --help` prints the same as this page. A command that fails prints a sentence to stderr, and its exit
-code is not 0.
+<!-- {GENERATED} -->
+
+`palimpsest COMMAND --help` prints the same as this page, and `man palimpsest` does where the manual page is installed.
+An argument in brackets is optional. A command that fails prints a sentence to stderr, and its exit code is not 0. The
+commands of a chat, such as `/model`, are on [a page of their own](commands.md).
 """
 
 
 def outputs() -> dict[str, str]:
     """The text of every file that is generated here, by its path below the repository's root."""
-    return {"docs/commands.md": page()}
+    return {"docs/commands.md": slash_page(), "docs/cli.md": program_page()}
 
 
-def page() -> str:
-    """The page as Markdown."""
+def slash_page() -> str:
+    """The page of the slash commands, as Markdown."""
     slash = _table(("Command", "What it does"), [(f"`{each.usage}`", each.help) for each in SLASH])
     new = [each for each in OWN if each.name not in {command.name for command in SLASH}]
     own = _table(("Command", "What it does"), [(f"`{each.usage}`", each.help) for each in new])
-    return "\n".join([_INTRODUCTION, slash, _PURGE, _TERMINAL, own, _PROGRAM, "\n".join(map(_program, PROGRAMS))])
+    return "\n".join([_SLASH, slash, _PURGE, _TERMINAL, own])
+
+
+def program_page() -> str:
+    """The page of the program, as Markdown."""
+    listed = [(f"[`{name}`](#palimpsest-{name})", command.help) for name, command in PROGRAMS.items()]
+    return "\n".join([_PROGRAM, _table(("Command", "What it does"), listed), *map(_program, PROGRAMS)])
 
 
 def _program(name: str) -> str:
     """The section about one command of the program."""
     command = commands_of(build_parser([name]))[name]
-    parts = [f"### `palimpsest {name}`", command.description or ""]
+    parts = [f"## `palimpsest {name}`", command.description or ""]
     if arguments := list(_arguments(command)):
         parts.append(_table(("Argument", "Meaning"), arguments).rstrip())
     if command.epilog:

@@ -7,9 +7,7 @@ Neovim as `tests/editors` find it. The answers come from our fake model service.
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -17,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.terminal_theme import TerminalTheme
-from rich.text import Text
 from tests.editors.neovim import LUA, HeldModels, environment, find_neovim
 from tests.editors.screen import Screen
 from tests.lsp.real_server import editor
 
+from dev.screen_pictures import svg
 from palimpsest_clients.fake.replies import Call, Reply
 
 WIDTHS: Final = (104, 60)
@@ -56,8 +53,6 @@ ANSWERS: Final = (
 _BACKGROUND, _FOREGROUND = (20, 22, 27), (224, 226, 234)
 """Of Neovim's own colors on a dark terminal."""
 THEME: Final = TerminalTheme(_BACKGROUND, _FOREGROUND, [_FOREGROUND] * 8, [_FOREGROUND] * 8)
-_FONTS: Final = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
-"""Rich would have fonts fetched from elsewhere."""
 _KEY_S: Final = 0.03
 SETTINGS: Final = """
 vim.cmd("runtime! lsp/palimpsest.lua")
@@ -212,14 +207,8 @@ async def take(directory: Path, neovim: str, columns: int, target: Path) -> None
                 await asyncio.sleep(0.5)  # for what is drawn after what was waited for
                 name = f"{columns}-{number:02}-{scene.__name__.strip('_').replace('_', '-')}"
                 (target / f"{name}.txt").write_text(await screen.text(), encoding="utf-8")
-                (target / f"{name}.svg").write_text(picture(await screen.colored(), columns), encoding="utf-8")
-
-
-def picture(screen: str, columns: int) -> str:
-    """An SVG of a screen, given with its escape sequences."""
-    console = Console(width=columns, file=io.StringIO(), record=True, color_system="truecolor", force_terminal=True)
-    console.print(Text.from_ansi(screen), no_wrap=True, crop=True)
-    return _FONTS.sub("", console.export_svg(title="Neovim", theme=THEME, unique_id="neovim"))
+                picture = svg(await screen.colored(), columns, THEME, "Neovim")
+                (target / f"{name}.svg").write_text(picture, encoding="utf-8")
 
 
 def main(target: Path, widths: tuple[int, ...]) -> None:

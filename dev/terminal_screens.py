@@ -1,13 +1,12 @@
 """Photographs `palimpsest chat` in tmux: `python -m dev.terminal_screens FOLDER`.
 
-Writes each scene at 60, 100 and 200 columns, with and without colors, as text, and all of them on one page,
-`index.html`, on a dark and on a light terminal. Needs tmux. A scripted server answers.
+Writes each scene at 60, 100 and 200 columns, with and without colors, as text, those with colors as pictures, and all
+of them on one page, `index.html`, on a dark and on a light terminal. Needs tmux. A scripted server answers.
 """
 
 from __future__ import annotations
 
 import html
-import io
 import os
 import shlex
 import subprocess
@@ -20,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.terminal_theme import TerminalTheme
-from rich.text import Text
+
+from dev.screen_pictures import drawn, svg
 
 ROOT: Final = Path(__file__).parents[1]
 SERVER: Final = ROOT / "tests/terminal/demo_server.py"
@@ -132,6 +131,8 @@ def main(target: Path) -> None:
             for name, screen in photograph(columns, has_color).items():
                 file = target / f"{name}-{columns}-{'color' if has_color else 'plain'}.txt"
                 file.write_text(screen, encoding="utf-8")
+                if has_color:
+                    file.with_suffix(".svg").write_text(svg(screen, columns, DARK, "Terminal"), encoding="utf-8")
                 pair = "".join(_page(screen, columns, theme) for theme in (DARK, LIGHT))
                 sections.append(f"<h2>{html.escape(name)}, {kind}</h2><div class=pair>{pair}</div>")
     page = "<!doctype html><meta charset=utf-8><title>palimpsest chat</title><style>body{font:15px sans-serif}"
@@ -142,11 +143,9 @@ def main(target: Path) -> None:
 
 
 def _page(screen: str, columns: int, theme: TerminalTheme) -> str:
-    console = Console(width=columns, file=io.StringIO(), record=True, color_system="truecolor", force_terminal=True)
-    console.print(Text.from_ansi(screen), no_wrap=True, crop=True)
     style = f"background:{theme.background_color.hex};color:{theme.foreground_color.hex}"
     code_format = f'<pre style="{style}">{{code}}</pre>'
-    return console.export_html(theme=theme, inline_styles=True, code_format=code_format)
+    return drawn(screen, columns).export_html(theme=theme, inline_styles=True, code_format=code_format)
 
 
 if __name__ == "__main__":

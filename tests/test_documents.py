@@ -1,28 +1,134 @@
-"""The documents name what is there."""
+"""The documents name what is there, and their examples are ones that the program takes."""
 
 from __future__ import annotations
 
 import ast
 import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from palimpsest.app.settings_files import load_settings
+from palimpsest.cli.main import COMMANDS, build_parser
+
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = ("*.md", "docs/**/*.md", "editors/README.md", "editors/*/README.md", "benchmarks/README.md")
+DOCUMENTS = sorted(path for pattern in PAGES for path in ROOT.glob(pattern))
 LAYERS = ("app", "cli", "domain", "lsp", "machine", "services", "storage", "terminal", "wire", "workers")
-_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+_LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?:^ {4}.*\n)+", re.MULTILINE)
+_INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_HEADING = re.compile(r"^#+ (.+?)$", re.MULTILINE)
+_ANCHOR = re.compile(r'<a id="([^"]+)">')
+_TARGET = re.compile(r"(?:^|[^-\w])make (?:-s )?([a-z][a-z-]*)(?![\w-])")
 _CODE = re.compile(rf"`((?:server/palimpsest/)?(?:{'|'.join(LAYERS)})/[\w/]+(?:\.\w+)?)`")
 """A module, a file or a folder, or a name in a module."""
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_leads_to_a_file(document: Path) -> None:
-    links = _LINK.findall(document.read_text(encoding="utf-8"))
-    assert [link for link in links if not (document.parent / link).exists()] == []
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@every_document
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    missing = []
+    for name, anchor in _LINK.findall(_FENCED.sub("", document.read_text(encoding="utf-8"))):
+        path = (document.parent / name).resolve() if name else document
+        if not path.exists() or (anchor and anchor not in _anchors(path)):
+            missing.append(f"{name}#{anchor}")
+    assert missing == []
+
+
+@cache
+def _anchors(document: Path) -> frozenset[str]:
+    """The anchors of a page as GitHub and the site make them."""
+    text = document.read_text(encoding="utf-8")
+    found: dict[str, int] = {}
+    for heading in _HEADING.findall(_FENCED.sub("", text)):
+        anchor = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, -1) + 1
+    return frozenset([*found, *(f"{name}-{n}" for name, last in found.items() for n in range(1, last + 1))]).union(
+        _ANCHOR.findall(text)
+    )
+
+
+@every_document
+def test_every_settings_block_is_one_that_the_program_takes(document: Path, tmp_path: Path) -> None:
+    for number, (language, block) in enumerate(_FENCED.findall(document.read_text(encoding="utf-8"))):
+        if language == "toml" and not block.startswith("# languages.toml"):  # which is Helix's
+            file = tmp_path / f"{number}.toml"
+            file.write_text(block, encoding="utf-8")
+            load_settings(file, None, {}, None)
+
+
+@every_document
+def test_every_command_line_is_one_that_the_program_takes(document: Path) -> None:
+    for line in _command_lines(document.read_text(encoding="utf-8")):
+        for words in _runs_of_palimpsest(line):
+            assert _exit_code(words) in (None, 0), line
+
+
+def _exit_code(words: list[str]) -> object:
+    """With which the parser ends the program; None when it takes the arguments."""
+    try:
+        build_parser(words[:1]).parse_args(words)
+    except SystemExit as error:  # 0 for --help
+        return error.code
+    return None
+
+
+def _command_lines(text: str) -> Iterator[str]:
+    """The lines of the blocks that are typed into a shell."""
+    for language, block in _FENCED.findall(text):
+        if language in ("", "sh", "shell", "bash", "console"):
+            yield from block.splitlines()
+    for block in _INDENTED.findall(_FENCED.sub("", text)):
+        yield from block.splitlines()
+
+
+def _runs_of_palimpsest(line: str) -> Iterator[list[str]]:
+    """The arguments of each `palimpsest` in a line; none of a line that leaves something out or is no shell's."""
+    lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars="|;&<>")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:  # a quote in a sentence
+        return
+    while "palimpsest" in words:
+        words = words[words.index("palimpsest") + 1 :]
+        end = next((at for at, word in enumerate(words) if re.fullmatch(r"[|;&<>]+", word)), len(words))
+        if words[:end] and not any("…" in word for word in words[:end]):
+            yield words[:end]
+
+
+@every_document
+def test_every_command_that_a_sentence_names_exists(document: Path) -> None:
+    names = {match[1] for code in _code(document) if (match := re.match(r"palimpsest ([a-z][a-z-]+)(?![\w.-])", code))}
+    assert names - set(COMMANDS) == set()
+
+
+@every_document
+def test_every_target_of_make_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {name for code in _code(document) for name in _TARGET.findall(code)} - targets == set()
+
+
+def _code(document: Path) -> Iterator[str]:
+    text = document.read_text(encoding="utf-8")
+    yield from _command_lines(text)
+    yield from _INLINE.findall(_FENCED.sub("", text))
+
+
+@pytest.mark.parametrize("text", ["palimpsest chat --nonsense", "git diff | palimpsest chat --json -p a | jq .", "x"])
+def test_arguments_are_found_in_a_line(text: str) -> None:
+    expected = {"p": [["chat", "--nonsense"]], "g": [["chat", "--json", "-p", "a"]], "x": []}
+    assert list(_runs_of_palimpsest(text)) == expected[text[0]]
+
+
+@every_document
 def test_every_module_that_is_named_exists(document: Path) -> None:
     named = [found.removeprefix("server/palimpsest/") for found in _CODE.findall(document.read_text(encoding="utf-8"))]
     assert [each for each in named if not _exists(ROOT / "server" / "palimpsest" / each)] == []
