@@ -1,9 +1,9 @@
 """The source of the site, and what is checked of its pages: `python dev/docs_site.py FOLDER` puts it together.
 
-The source is README.md, the pages and the style of docs/, and what they link to, and so on, each at its place in the repository: a
-link that works in the repository works on the site. A link to a folder leads to its README.md, or to a list of its
-pages, which is written here. docs/mkdocs.yml names this file as a hook, too. It needs nothing but the standard library,
-because the environment that builds the site has no other part of the checkout.
+The source is README.md, the pages and the style of docs/, and what they link to, and so on, each at its place in the
+repository: a link that works in the repository works on the site. A link to a folder leads to its README.md, or to a
+list of its pages, which is written here. docs/mkdocs.yml names this file as a hook, too. It needs nothing but the
+standard library, because the environment that builds the site has no other part of the checkout.
 """
 
 from __future__ import annotations
