@@ -53,7 +53,7 @@ help:
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'
 	@echo '                        (DESIGN=folder: its pictures stand beside; PAGES=07,08: only these pages)'
-	@echo 'make pictures           photograph VS Code, Neovim and the terminal for the documents, docs/pictures'
+	@echo 'make pictures           photograph VS Code, Neovim and the terminal for the documents'
 	@echo 'make neovim-tour        drive Neovim through a tour of the plugin, recorded in build/neovim-tour'
 	@echo 'make terminal-screens   photograph the terminal at 60, 100 and 200 columns, dark and light, with and without colors'
 	@echo 'make docs               build the documents as a site, build/docs/site, and check its links'
@@ -213,6 +213,8 @@ vscode-gallery: dev-ready node-ready
 # Needs Chromium, tmux and Neovim; the answers come from our fake service.
 pictures: dev-ready node-ready
 	PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) editors/vscode/scripts/e2e.sh pictures.mjs
+	@for pair in conversation:chat context:context stale-fact:facts; do \
+	    cp docs/pictures/$${pair%:*}.png editors/vscode/media/screenshots/$${pair#*:}.png; done
 	@$(dev) dev.neovim_tour build/neovim-tour
 	@cp build/neovim-tour/104-*-answer.svg docs/pictures/neovim.svg
 	@cp build/neovim-tour/104-*-decision.svg docs/pictures/neovim-decision.svg

@@ -78,6 +78,12 @@ try {
     await window.page.locator(".monaco-editor .view-line", { hasText: "def gross" }).getByText("gross").hover();
     await window.page.locator(".monaco-hover", { hasText: FACT }).first().waitFor();
     await shot("stale-fact");
+
+    await window.palette("Palimpsest: Show What the Model Sees");
+    await window.panel.getByRole("region", { name: "What the model sees" }).waitFor();
+    await window.page.mouse.move(800, 500);
+    await window.page.getByRole("tooltip").waitFor({ state: "hidden" });
+    await shot("context");
 } catch (problem) {
     await window.shot("failed-pictures");
     throw problem;
