@@ -81,13 +81,14 @@ def kept() -> dict[str, tuple[dict[str, Any], list[Figure]]]:
 
 
 def plot(figure: Figure) -> str:
-    """How it grows, on two logarithmic scales, as SVG."""
-    chart = pygal.XY(
-        title=figure.what, x_title="size", y_title=figure.unit, show_legend=False, logarithmic=True,
-        xrange=(figure.growth[0][0], figure.growth[-1][0]), width=640, height=360, js=(), no_prefix=True,
-        disable_xml_declaration=True,
+    """How it grows, as SVG: a point for each size, from nothing upward."""
+    values = [value for _, value in figure.growth]
+    chart = pygal.Line(
+        title=figure.what, y_title=figure.unit, show_legend=False, range=(0, 1.2 * max(values)), width=640, height=320,
+        js=(), no_prefix=True, disable_xml_declaration=True,
     )  # fmt: skip
-    chart.add(figure.what, list(figure.growth))
+    chart.x_labels = [f"{size:,.0f}" for size, _ in figure.growth]
+    chart.add(figure.what, values)
     return str(chart.render(is_unicode=True))
 
 

@@ -40,6 +40,7 @@ _CACHED: Final = 0.1
 _PYTHON: Final = SERVERS / "python" / "bin" / "python"
 _MIDDLEWARE: Final = Path(__file__).with_name("summarizing_middleware.py")
 _TARGET: Final = 1 / 3
+_KEEPS_LESS: Final = "it keeps 20 messages and a summary of the last 4,000 tokens before them"
 
 
 @dataclass(slots=True)
@@ -112,11 +113,11 @@ def measure(n_exchanges: int, budget: int) -> list[Figure]:
     where = f"{n_exchanges} exchanges at {budget:,} tokens"
     share = own.n_unchanged / own.n_chars
     found = [alone(f"unchanged beginning of requests, {where}", [share], 0.95, "", is_least=True)]
-    others = {
-        "the newest messages that fit": newest(exchanges, budget),
-        "LangChain's summarizing middleware": summarizing(exchanges, budget),
-    }
-    for name, other in others.items():
+    others = [
+        ("the newest messages that fit", newest(exchanges, budget), ""),
+        ("LangChain's summarizing middleware", summarizing(exchanges, budget), _KEEPS_LESS),
+    ]
+    for name, other, note in others:
         theirs = None if other is None else other.price / n_exchanges
         found.append(
             Figure(
@@ -127,6 +128,7 @@ def measure(n_exchanges: int, budget: int) -> list[Figure]:
                 None if theirs is None else Spread.of([theirs]),
                 0.0 if theirs is None else own.price / n_exchanges / theirs,
                 _TARGET,
+                note=note,
             )
         )
     return found

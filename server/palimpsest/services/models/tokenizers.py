@@ -22,6 +22,7 @@ from typing import Final
 from palimpsest.domain.context.tokens import CountText, count_bytes, count_content
 from palimpsest.domain.messages import Content
 from palimpsest.domain.models.images import ImageTokens, image_tokens
+from palimpsest.machine.memory import return_free
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,8 @@ def load_tokenizer(name: str, cache_dir: Path) -> Tokenizer:
         import tiktoken
 
         encoding = tiktoken.get_encoding(name)
+        encoding._mergeable_ranks = {}  # a copy of what it counts with, for pickling alone: up to 28 MiB
+        return_free()
     except Exception as error:  # whatever a foreign loader raises, bytes are counted instead
         log.warning("the tokenizer %s could not be loaded (%s); counting bytes", name, type(error).__name__)
         return Tokenizer("bytes", count_bytes)
