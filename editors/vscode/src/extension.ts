@@ -22,6 +22,7 @@ import { Setup } from "./native/setup";
 import { StatusItem } from "./native/status";
 import { Terminals, terminalSelection } from "./native/terminals";
 import { runTool, TOOL_INFOS } from "./native/tools";
+import { asWords } from "./native/words";
 import { toFailure } from "./port";
 import * as p from "./protocol.gen";
 import { ServerLife } from "./server/life";
@@ -124,7 +125,7 @@ export function activate(context: vscode.ExtensionContext): void {
         try {
             await run(...args);
         } catch (error) {
-            void vscode.window.showErrorMessage(toFailure(error).sentence);
+            void vscode.window.showErrorMessage(asWords(toFailure(error).sentence));
         }
     });
     context.subscriptions.push(
@@ -214,7 +215,7 @@ export function activate(context: vscode.ExtensionContext): void {
 
 /** The panel says it as well, where it is in sight. */
 async function tellBudget(sentence: string, inPanel: (message: FromView) => () => Promise<void>): Promise<void> {
-    const choice = await vscode.window.showWarningMessage(sentence, COSTS.whatItCost, COSTS.changeBudget);
+    const choice = await vscode.window.showWarningMessage(asWords(sentence), COSTS.whatItCost, COSTS.changeBudget);
     if (choice !== undefined) {
         await inPanel({ type: choice === COSTS.whatItCost ? "explain" : "changeBudget" })();
     }
@@ -222,7 +223,7 @@ async function tellBudget(sentence: string, inPanel: (message: FromView) => () =
 
 /** One notice, with both titles and the way to the fork. */
 async function tellMovedApart(params: p.MovedApartParams, inPanel: (message: FromView) => () => Promise<void>): Promise<void> {
-    if ((await vscode.window.showInformationMessage(describeMovedApart(params), TOASTS.open)) === TOASTS.open) {
+    if ((await vscode.window.showInformationMessage(asWords(describeMovedApart(params)), TOASTS.open)) === TOASTS.open) {
         await inPanel({ type: "open", conversationId: params.forkId })();
     }
 }

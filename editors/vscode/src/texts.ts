@@ -612,6 +612,7 @@ export const CODE = {
     copy: "Copy this code",
     insert: "Insert this code",
     more: (n: string) => `(${n} more characters)`,
+    moreLines: (n: string) => `Show ${n} more lines`,
     unchanged: (n: number) => `${n} unchanged ${n === 1 ? "line" : "lines"}`,
 } as const;
 

@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { ChatController } from "../src/chat/controller";
 import { readFromHost, type FromHost } from "../src/messages";
 import type { ChatParams, TurnDelta } from "../src/protocol.gen";
-import { FakeServer, fakeDesk, message, stored, USAGE } from "./fake_server";
+import { conversation, FakeServer, fakeDesk, message, stored, USAGE } from "./fake_server";
 
 async function panel(answers: Record<string, (params: never) => unknown>) {
     const server = new FakeServer(answers);
@@ -72,7 +72,7 @@ test("a message that was refused is put back into the composer", async () => {
     const { answers } = chatting([], () => { throw Object.assign(new Error("The file is too large."), { data: { retryable: false } }); });
     const { controller, of } = await panel(answers);
     await controller.handle({ type: "send", text: "a long question" });
-    expect(of("setDraft").at(-1)?.text).toBe("a long question");
+    expect(of("addDraft").at(-1)?.text).toBe("a long question");
     expect(of("failed").at(-1)).toMatchObject({ sentence: "The file is too large.", isRetryable: false });
 });
 
@@ -172,6 +172,84 @@ test("an edited message forks in front of it, and the first one begins a convers
     await controller.handle({ type: "editAndFork", messageId: 0, text: "first" });
     const sent = server.asked.filter((each) => each.method === "chat").map((each) => each.params);
     expect(sent.map((each) => [each["text"], each["conversationId"]])).toEqual([["other", "c"], ["first", undefined]]);
+});
+
+const ESTIMATED = { "attachments/estimate": ({ attachments }: { attachments: Array<{ path: string }> }) => ({ attachments: attachments.map((each) => ({ label: each.path, tokens: 1 })), tokens: 1 }) };
+const COMMITTED = { conversationId: "c", turnId: "t", status: "committed", messageIds: [], usage: USAGE };
+
+test("a message that is edited and sent again has what was attached to it, and not what waits in the composer", async () => {
+    const parts = [
+        { type: "attachment", name: "src/a.py:3-5", text: "three" }, { type: "attachment", name: "terminal", text: "$ make" },
+        { type: "attachment", name: "docs/b.md", text: "mentioned" }, { type: "attachment", name: "src/deep/c.py", text: "of a folder" },
+        { type: "image", name: "shot.png", digest: "d1" }, { type: "text", text: "x" },
+    ];
+    const answers: ReturnType<typeof stored> = {
+        ...stored(6), ...ESTIMATED, chat: () => COMMITTED, "conversation/fork": () => ({ conversationId: "c" }),
+        "conversation/picture": () => ({ mediaType: "image/png", data: "cGljdHVyZQ==" }),
+    };
+    (answers["messages"]?.(undefined as never) as unknown[])[4] = message(4, { text: "Compare @docs/b.md, and @src/deep/.", parts });
+    const { server, controller, of } = await panel(answers);
+    await controller.handle({ type: "attachPath", path: "for the next message.py" });
+    await controller.handle({ type: "editAndFork", messageId: 4, text: "again" });
+    expect(server.asked.find((each) => each.method === "chat")?.params["attachments"]).toEqual([
+        { type: "selection", path: "src/a.py", text: "three", startLine: 3, endLine: 5 },
+        { type: "selection", path: "terminal", text: "$ make" },
+        { type: "image", name: "shot.png", data: "cGljdHVyZQ==" },
+    ]);
+    expect(of("chips").at(-1)?.chips.map((each) => each.label)).toEqual(["for the next message.py"]);
+});
+
+test.each([
+    { type: "editAndFork", messageId: 4, text: "typed long" }, { type: "forkAndGoOn", text: "typed long" }, { type: "send", text: "/pin typed long" },
+] as const)("what was typed is in the composer again when it cannot be said: $type", async (act) => {
+    const { controller, of } = await panel(stored(6));
+    await controller.handle(act);
+    expect(of("addDraft").map((each) => each.text)).toEqual([act.text]);
+    expect(of("notice").at(-1)?.level).toBe("error");
+});
+
+test("what is attached belongs to its conversation, also when that only begins", async () => {
+    const list = { conversations: ["a", "b"].map((id) => conversation(id, 0)) };
+    const read = ({ conversationId }: { conversationId: string }) => ({ conversation: conversation(conversationId, 0), messages: [] });
+    const { controller, of } = await panel({ ...stored(0), ...ESTIMATED, "conversation/list": () => list, "conversation/read": read, chat: () => ({ ...COMMITTED, conversationId: "new" }) });
+    const chips = () => of("chips").at(-1)?.chips.map((each) => each.label);
+    await controller.handle({ type: "open", conversationId: "a" });
+    await controller.handle({ type: "attachPath", path: "a.py" });
+    await controller.handle({ type: "open", conversationId: "b" });
+    expect(chips()).toEqual([]);
+    await controller.handle({ type: "newConversation" });
+    await controller.handle({ type: "attachPath", path: "new.py" });
+    const sent = controller.handle({ type: "send", text: "Begin" });
+    await controller.handle({ type: "attachPath", path: "next.py" });
+    await sent;
+    expect(chips()).toEqual(["next.py"]);
+    await controller.handle({ type: "open", conversationId: "a" });
+    expect(chips()).toEqual(["a.py"]);
+});
+
+test("what is refused after somebody has gone on to another conversation waits as the draft of its own", async () => {
+    let refuse: (() => void) | undefined;
+    const read = ({ conversationId }: { conversationId: string }) => ({ conversation: { ...conversation(conversationId, 0), draft: "typed since" }, messages: [] });
+    const chat = () => new Promise((_, reject) => { refuse = () => { reject(new Error("No.")); }; });
+    const { server, controller, of } = await panel({ ...stored(0), "conversation/read": read, "draft/set": () => ({}), chat });
+    await controller.handle({ type: "open", conversationId: "a" });
+    const sent = controller.handle({ type: "send", text: "Said in a" });
+    await vi.waitFor(() => { expect(refuse).toBeDefined(); });
+    await controller.handle({ type: "open", conversationId: "b" });
+    refuse?.();
+    await sent;
+    expect(of("addDraft")).toEqual([]);
+    expect(server.asked.find((each) => each.method === "draft/set")?.params).toEqual({ conversationId: "a", text: "typed since\n\nSaid in a" });
+});
+
+test("a question of a server that ended is gone, and so is what was said of its answer", async () => {
+    const { controller, of } = await panel(stored(2));
+    const edit = { conversationId: "c", turnId: "t", tool: "propose_edit", title: "Change a.py?", shown: "", covers: "edits of a.py", mayBeAlways: true };
+    const never = new Promise<void>(() => undefined);
+    const asked = controller.ask(edit, never);
+    await controller.serverIs("starting", "Again in 1 s");
+    expect(await asked).toBe("deny");
+    expect(of("approvalGone").map((each) => each.id)).toEqual(of("approval").map((each) => each.id));
 });
 
 test("what goes wrong is told as the server said it", async () => {

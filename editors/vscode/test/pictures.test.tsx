@@ -144,7 +144,7 @@ test("what is attached while an answer comes goes with the next message; what wa
     refuse?.();
     await second;
     expect(chips()).toEqual(["b.py"]);
-    expect(told).toContainEqual({ type: "setDraft", text: "Two" });
+    expect(told).toContainEqual({ type: "addDraft", text: "Two" });
 });
 
 test("the open file is offered until it is attached, and not where no model reads it", async () => {

@@ -1,4 +1,4 @@
-/** What will go with the next message. The panel sees labels and costs; paths and texts stay here. */
+/** What will go with the next message of each conversation. The panel sees labels and costs; paths and texts stay here. */
 import type { Chip } from "../messages";
 import type { ServerPort } from "../port";
 import { AttachmentsEstimateRequest, type Attachment } from "../protocol.gen";
@@ -12,54 +12,72 @@ interface Item {
 const keyOf = ({ attachment }: Pick<Item, "attachment">): string => JSON.stringify(attachment);
 
 export class Attachments {
-    private items: Item[] = [];
+    /** By conversation; undefined: the one that begins with the next message. */
+    private readonly of = new Map<string | undefined, readonly Item[]>();
     private counter = 0;
 
+    /** `current`: the conversation that the panel shows. */
     constructor(
         private readonly server: ServerPort,
+        private readonly current: () => string | undefined,
         private readonly tell: (chips: Chip[]) => void,
     ) {}
 
-    /** Adds them and asks what they would cost. The same thing is attached once. */
-    async add(attachments: readonly Attachment[], conversationId: string | undefined, thumbnail?: string): Promise<void> {
-        for (const attachment of attachments) {
-            const key = keyOf({ attachment });
-            if (!this.items.some((each) => keyOf(each) === key)) {
-                const id = `a${++this.counter}`;
-                const label = attachment.path ?? attachment.name ?? attachment.type;
-                this.items.push({ id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection", ...(thumbnail === undefined ? {} : { thumbnail }) } });
-            }
-        }
-        this.show();
+    /** Adds them to the conversation that is shown and asks what they would cost. The same thing is attached once. */
+    async add(attachments: readonly Attachment[], thumbnail?: string): Promise<void> {
+        const conversationId = this.current();
+        this.set(conversationId, [...this.items(conversationId), ...this.made(attachments, thumbnail)]);
         await this.estimate(conversationId);
     }
 
-    remove(id: string): void {
-        this.items = this.items.filter((each) => each.id !== id);
-        this.show();
+    /** What goes with a message that is sent at once. */
+    made(attachments: readonly Attachment[], thumbnail?: string): Item[] {
+        return attachments.map((attachment) => {
+            const id = `a${++this.counter}`;
+            const label = attachment.path ?? attachment.name ?? attachment.type;
+            return { id, attachment, chip: { id, label, tokens: 0, isSelection: attachment.type === "selection", ...(thumbnail === undefined ? {} : { thumbnail }) } };
+        });
     }
 
-    /** All of them, which go with a message. What is added from now on goes with the next one. */
-    take(): Item[] {
-        const taken = this.items;
-        this.items = [];
-        this.show();
+    remove(id: string): void {
+        this.set(this.current(), this.items(this.current()).filter((each) => each.id !== id));
+    }
+
+    /** All of the conversation that is shown, which go with a message. What is added from now on goes with the next one. */
+    take(): readonly Item[] {
+        const taken = this.items(this.current());
+        this.set(this.current(), []);
         return taken;
     }
 
+    /** The conversation that began with a message: what was added since goes with its next one. */
+    begun(conversationId: string): void {
+        const waiting = this.items(undefined);
+        this.of.delete(undefined);
+        this.set(conversationId, [...this.items(conversationId), ...waiting]);
+    }
+
     /** Those of a message that was not sent, before what was added since. */
-    giveBack(taken: readonly Item[]): void {
-        const known = new Set(taken.map(keyOf));
-        this.items = [...taken, ...this.items.filter((each) => !known.has(keyOf(each)))];
-        this.show();
+    giveBack(taken: readonly Item[], conversationId: string | undefined): void {
+        this.set(conversationId, [...taken, ...this.items(conversationId)]);
     }
 
     show(): void {
-        this.tell(this.items.map((each) => each.chip));
+        this.tell(this.items(this.current()).map((each) => each.chip));
+    }
+
+    private items(conversationId: string | undefined): readonly Item[] {
+        return this.of.get(conversationId) ?? [];
+    }
+
+    private set(conversationId: string | undefined, items: readonly Item[]): void {
+        const keys = items.map(keyOf);
+        this.of.set(conversationId, items.filter((each, index) => keys.indexOf(keyOf(each)) === index));
+        this.show();
     }
 
     private async estimate(conversationId: string | undefined): Promise<void> {
-        const asked = [...this.items];
+        const asked = this.items(conversationId);
         if (asked.length === 0) {
             return;
         }

@@ -7,6 +7,7 @@ import { toFailure, type ServerPort } from "../port";
 import * as p from "../protocol.gen";
 import { COMPOSER, HISTORY, SHARING, START } from "../texts";
 import { Attachments } from "./attachments";
+import { attachedTo } from "./attached";
 import { ContextPage } from "./context_page";
 import { CostFigures } from "./costs";
 import { Deletion } from "./deletion";
@@ -25,6 +26,8 @@ const COMMAND = /^\/[A-Za-z][\w-]*(:\S+)?(\s|$)/;
 
 /** A file by where the server finds it: the explorer of a window that works on another machine names that as well. */
 const onItsMachine = (uri: string): string => uri.replace(/^vscode-remote:\/\/[^/]*/, "file://");
+
+const behind = (draft: string, text: string): string => [draft, text].filter((each) => each !== "").join("\n\n");
 
 export class ChatController {
     private readonly turns: RunningTurns;
@@ -46,8 +49,13 @@ export class ChatController {
         private readonly desk: Desk,
         private readonly tell: (message: FromHost) => void,
     ) {
-        this.conversation = new OpenConversation(server, tell);
-        this.attachments = new Attachments(server, (chips) => {
+        this.conversation = new OpenConversation(server, (message) => {
+            tell(message);
+            if (message.type === "opened") {
+                this.attachments.show();
+            }
+        });
+        this.attachments = new Attachments(server, () => this.conversation.id, (chips) => {
             tell({ type: "chips", chips });
         });
         this.layers = new Layers(server, tell);
@@ -65,6 +73,9 @@ export class ChatController {
     /** The server has started, stopped, or is about to. */
     async serverIs(phase: "starting" | "ready" | "stopped", sentence: string, needsPython = false): Promise<void> {
         const was = this.phase.phase;
+        if (phase !== "ready") {
+            this.questions.withdraw();
+        }
         this.phase = { type: "server", phase, sentence, ...(needsPython ? { needsPython } : {}) };
         if (phase === "ready" && was !== "ready") {
             this.turns.leave();
@@ -154,7 +165,6 @@ export class ChatController {
             await this.open(known.conversationId);
         }
         this.questions.show();
-        this.attachments.show();
         await this.facts.count();
     }
 
@@ -222,7 +232,7 @@ export class ChatController {
                 if (conversationId === undefined) {
                     this.desk.newDraft = message.text;
                 }
-                return this.send(message.text);
+                return this.orBackToComposer(message.text, () => this.send(message.text));
             case "stop":
                 return this.turns.stop();
             case "retryNow":
@@ -237,7 +247,7 @@ export class ChatController {
             case "reviewChanges":
                 return this.fileChanges.handle(message, conversationId);
             case "editAndFork":
-                return this.editAndFork(message.messageId, message.text);
+                return this.orBackToComposer(message.text, () => this.editAndFork(message.messageId, message.text));
             case "draft":
                 if (message.conversationId === undefined) {
                     this.desk.newDraft = message.text;
@@ -250,19 +260,19 @@ export class ChatController {
                 return this.tell({ type: "completions", seq: message.seq, start: found.start, items: found.items });
             }
             case "attachFiles":
-                return this.attachments.add(message.uris.map((uri) => ({ type: "file", path: onItsMachine(uri) })), conversationId);
+                return this.attachments.add(message.uris.map((uri) => ({ type: "file", path: onItsMachine(uri) })));
             case "attachPath":
-                return this.attachments.add([{ type: "file", path: message.path }], conversationId);
+                return this.attachments.add([{ type: "file", path: message.path }]);
             case "attachSelection": {
                 const selection = this.desk.selection();
-                return selection === undefined ? this.note(COMPOSER.noSelection) : this.attachments.add([selection], conversationId);
+                return selection === undefined ? this.note(COMPOSER.noSelection) : this.attachments.add([selection]);
             }
             case "attachTerminal":
                 return message.text.trim() === ""
                     ? this.note(COMPOSER.noTerminalSelection)
-                    : this.attachments.add([{ type: "selection", path: "terminal", text: message.text }], conversationId);
+                    : this.attachments.add([{ type: "selection", path: "terminal", text: message.text }]);
             case "attachPicture": {
-                const estimated = this.attachments.add([{ type: "image", name: message.name, data: message.data }], conversationId, message.thumbnail);
+                const estimated = this.attachments.add([{ type: "image", name: message.name, data: message.data }], message.thumbnail);
                 this.tell({ type: "attached" });
                 return estimated;
             }
@@ -334,7 +344,7 @@ export class ChatController {
             case "readers":
                 return conversationId === undefined ? undefined : this.sharing.readers(conversationId);
             case "forkAndGoOn":
-                return this.forkAndGoOn(message.text);
+                return this.orBackToComposer(message.text, () => this.forkAndGoOn(message.text));
         }
     }
 
@@ -350,7 +360,18 @@ export class ChatController {
         }
     }
 
-    private async send(text: string): Promise<void> {
+    /** What could not be said stands in the composer again, behind what was typed since. */
+    private async orBackToComposer(text: string, work: () => Promise<void>): Promise<void> {
+        try {
+            await work();
+        } catch (error) {
+            this.tell({ type: "addDraft", text });
+            throw error;
+        }
+    }
+
+    /** `attached`: absent, what stands in the composer. */
+    private async send(text: string, attached?: ReturnType<Attachments["take"]>): Promise<void> {
         if (COMMAND.test(text)) {
             const run = () => this.server.request(p.CommandRunRequest, { text, ...this.here() });
             const reply = /^\/summarize\b/.test(text) ? await this.context.whileChanging(this.conversation.id, run) : await run();
@@ -362,12 +383,25 @@ export class ChatController {
             this.tell({ type: "reply", command: text, text: reply.text });
             return reply.draft !== undefined ? this.tell({ type: "setDraft", text: reply.draft }) : undefined;
         }
-        const taken = this.attachments.take();
+        const to = this.conversation.id;
+        const taken = attached ?? this.attachments.take();
         const attachments = taken.map((each) => each.attachment);
         const sent = { text, ...this.here(), ...(attachments.length === 0 ? {} : { attachments }) };
         if (!(await this.turns.chat(sent, this.conversation.total))) {
-            this.attachments.giveBack(taken);
-            this.tell({ type: "setDraft", text });
+            this.attachments.giveBack(taken, to);
+            await this.giveBack(text, to);
+        }
+    }
+
+    /** What was not taken, behind what was typed since of the conversation that it was said in. */
+    private async giveBack(text: string, to: string | undefined): Promise<void> {
+        if (to === this.conversation.id) {
+            this.tell({ type: "addDraft", text });
+        } else if (to === undefined) {
+            this.desk.newDraft = behind(this.desk.newDraft, text);
+        } else {
+            const { conversation } = await this.server.request(p.ConversationReadRequest, { conversationId: to, start: 0, limit: 1 });
+            await this.server.request(p.DraftSetRequest, { conversationId: to, text: behind(conversation.draft, text) });
         }
     }
 
@@ -384,16 +418,19 @@ export class ChatController {
         }
     }
 
-    /** In front of the first message there is nothing to fork: the edited one begins a conversation. */
+    /** Sends a message again with another text and what was attached to it. In front of the first message there is nothing
+     * to fork: the edited one begins a conversation. */
     private async editAndFork(messageId: number, text: string): Promise<void> {
-        if (messageId === 0 || this.conversation.id === undefined) {
+        const conversationId = this.conversation.id;
+        const attached = conversationId === undefined ? [] : this.attachments.made(await attachedTo(this.server, conversationId, messageId));
+        if (messageId === 0 || conversationId === undefined) {
             this.turns.leave();
             this.conversation.close(this.desk.newDraft);
         } else {
-            const fork = await this.server.request(p.ConversationForkRequest, { conversationId: this.conversation.id, messageId: messageId - 1 });
+            const fork = await this.server.request(p.ConversationForkRequest, { conversationId, messageId: messageId - 1 });
             await this.open(fork.conversationId);
         }
-        await this.send(text);
+        await this.send(text, attached);
     }
 
     /** What cannot be said here now is said in a fork. */
@@ -434,6 +471,9 @@ export class ChatController {
         this.forgetDraft(this.turns.live?.question);
         const begins = this.conversation.id === undefined;
         await this.conversation.reread(conversationId, this.turns);
+        if (begins) {
+            this.attachments.begun(conversationId);
+        }
         if (begins && !hasEnded) {
             await this.conversation.tellUsage(conversationId);
         }

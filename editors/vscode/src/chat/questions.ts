@@ -44,6 +44,14 @@ export class Questions {
         }
     }
 
+    /** The server that asked is gone: nobody hears an answer. */
+    withdraw(): void {
+        for (const { end } of [...this.waiting.values()]) {
+            end("deny");
+        }
+        this.acceptedTurn = undefined;
+    }
+
     /** All of them, for a panel that was not there when they were asked. */
     show(): void {
         for (const [id, { request }] of this.waiting) {

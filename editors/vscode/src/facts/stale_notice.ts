@@ -1,6 +1,7 @@
 /** A notification of facts that grow stale in files that no editor shows, such as after a pull. Each fact is told once. */
 import * as vscode from "vscode";
 
+import { asWords } from "../native/words";
 import { TOASTS } from "../texts";
 import type { ServerPort } from "../port";
 import { FactsListRequest, type FactInfo, type FactsChangedParams } from "../protocol.gen";
@@ -31,7 +32,7 @@ export class StaleNotice {
         const shown = new Set(vscode.window.visibleTextEditors.map((each) => each.document.uri.toString()));
         const isNews = (fact: FactInfo) => !known.has(fact.id) && !fact.sources.some((each) => shown.has(each.uri));
         const [first] = byFile(stale.filter(isNews));
-        if (first !== undefined && (await vscode.window.showInformationMessage(TOASTS.stale(first.facts.length, first.title), TOASTS.review, TOASTS.notNow)) === TOASTS.review) {
+        if (first !== undefined && (await vscode.window.showInformationMessage(asWords(TOASTS.stale(first.facts.length, first.title)), TOASTS.review, TOASTS.notNow)) === TOASTS.review) {
             await this.review();
         }
     }

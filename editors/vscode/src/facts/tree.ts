@@ -1,6 +1,7 @@
 /** The facts of the open folders: stale ones first, then by file, then by type. */
 import * as vscode from "vscode";
 
+import { asWords } from "../native/words";
 import { FACT_TREE } from "../texts";
 import { isUnknownMethod, type ServerPort } from "../port";
 import { FactsForgetRequest, FactsRestoreRequest, FactsListRequest, FactsPinRequest, FactsUpdateRequest, FactsVerifyRequest, type FactInfo, type FactParams } from "../protocol.gen";
@@ -64,7 +65,7 @@ export class FactsTree implements vscode.TreeDataProvider<Node> {
             return;
         }
         await this.server.request(FactsForgetRequest, params);
-        void vscode.window.showInformationMessage(FACT_TREE.forgotten(content), FACT_TREE.restore).then(async (chosen) => {
+        void vscode.window.showInformationMessage(asWords(FACT_TREE.forgotten(content)), FACT_TREE.restore).then(async (chosen) => {
             if (chosen === FACT_TREE.restore) {
                 await this.server.request(FactsRestoreRequest, params);
                 this.refresh();

@@ -6,6 +6,7 @@ import type { ChatController } from "../chat/controller";
 import type { ChatPanel } from "../chat/panel";
 import type { ApprovalRequestParams, ApprovalRequestResult } from "../protocol.gen";
 import { TOASTS } from "../texts";
+import { asWords } from "./words";
 
 const SERVER_CANCELLED = -32802;
 
@@ -17,7 +18,7 @@ export async function askApproval(params: ApprovalRequestParams, token: vscode.C
     });
     const answered = controller.ask(params, withdrawn);
     if (!panel.isVisible) {
-        void vscode.window.showInformationMessage(TOASTS.asks(params.title), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
+        void vscode.window.showInformationMessage(asWords(TOASTS.asks(params.title)), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
     }
     const answer = await answered;
     return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, TOASTS.answeredElsewhere) : { answer };

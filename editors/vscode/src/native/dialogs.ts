@@ -1,6 +1,8 @@
 /** A list to choose from, and a line to type that is checked before it is taken. */
 import * as vscode from "vscode";
 
+import { asWords } from "./words";
+
 /** A separator has no value. */
 export type Item<T> = vscode.QuickPickItem & { readonly value?: T };
 
@@ -36,7 +38,7 @@ export function ask(line: { title: string; prompt: string; placeHolder: string; 
             }
             input.busy = false;
             input.enabled = true;
-            input.validationMessage = checked.problem;
+            input.validationMessage = asWords(checked.problem);
             input.show();
         });
         input.onDidChangeValue(() => {

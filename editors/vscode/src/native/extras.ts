@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { toFailure } from "../port";
 import type { ServerLife } from "../server/life";
 import { EXTRAS } from "../texts";
+import { asWords } from "./words";
 
 /** One offer at a time, until it is disposed of. */
 export function offerExtras(life: ServerLife): vscode.Disposable {
@@ -19,8 +20,8 @@ export function offerExtras(life: ServerLife): vscode.Disposable {
 }
 
 async function offer(life: ServerLife, sentence: string): Promise<void> {
-    if ((await vscode.window.showWarningMessage(sentence, EXTRAS.install)) === EXTRAS.install) {
-        await installExtras(life).catch((error: unknown) => vscode.window.showErrorMessage(toFailure(error).sentence));
+    if ((await vscode.window.showWarningMessage(asWords(sentence), EXTRAS.install)) === EXTRAS.install) {
+        await installExtras(life).catch((error: unknown) => vscode.window.showErrorMessage(asWords(toFailure(error).sentence)));
     }
 }
 

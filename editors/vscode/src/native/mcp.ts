@@ -5,6 +5,7 @@ import type { McpServerInfo, McpServers } from "../protocol.gen";
 import * as p from "../protocol.gen";
 import type { ServerPort } from "../port";
 import { MCP } from "../texts";
+import { asWords } from "./words";
 
 const ICONS: Readonly<Record<string, string>> = { off: "circle-slash", unapproved: "question", starting: "loading~spin", ready: "pass", failed: "error" };
 
@@ -19,7 +20,7 @@ export async function showMcpServers(server: ServerPort): Promise<void> {
     const rows = found.flatMap(toRows);
     const problems = found.flatMap((each) => each.problems);
     if (problems.length > 0) {
-        void vscode.window.showWarningMessage(problems.join("\n"));
+        void vscode.window.showWarningMessage(asWords(problems.join("\n")));
     }
     if (rows.length === 0) {
         void vscode.window.showInformationMessage(MCP.none);

@@ -9,6 +9,7 @@ import { CredentialsCheckRequest, CredentialsListRequest, ModelListRequest, type
 import { ask, pick, type Item } from "./dialogs";
 import type { Keys } from "./keys";
 import { rows, serviceOf } from "./model_list";
+import { asWords } from "./words";
 import { KEYS, MODELS, SERVICES } from "../texts";
 
 const LOCAL = "ollama";
@@ -120,7 +121,7 @@ export class Setup {
             if (answer.verdict === "refused") {
                 return { problem: KEYS.refused(service) };
             }
-            const chosen = await vscode.window.showWarningMessage(KEYS.unchecked(answer.message), KEYS.keepAnyway, KEYS.tryAgain);
+            const chosen = await vscode.window.showWarningMessage(asWords(KEYS.unchecked(answer.message)), KEYS.keepAnyway, KEYS.tryAgain);
             return chosen === KEYS.keepAnyway ? { value: key } : { problem: KEYS.unchecked(answer.message) };
         });
     }
@@ -207,7 +208,7 @@ export class Setup {
     }
 
     private say(sentence: string): void {
-        void vscode.window.showInformationMessage(sentence);
+        void vscode.window.showInformationMessage(asWords(sentence));
     }
 }
 

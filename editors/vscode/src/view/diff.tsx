@@ -1,4 +1,5 @@
 /** The effect of a tool's call that waits for an answer: a diff with its lines, or what would be run. */
+import { useState } from "preact/hooks";
 
 import { CODE } from "../texts";
 import { differing } from "./fact_groups";
@@ -47,6 +48,12 @@ export function linesOf(shown: string): Line[] | undefined {
     return lines;
 }
 
+/** So many lines are shown at first, and so many more each time: a panel with all lines of a large edit could not be used. */
+const FIRST_LINES = 500;
+const MORE_LINES = 1_000;
+/** In a longer block of lines that go or come nothing is paired. */
+const MOST_PAIRED = 200;
+
 const SIGNS = { same: " ", add: "+", del: "−" } as const;
 
 /** What a line has that its counterpart has not, before, in and behind it; lines that go and come are paired in their order. */
@@ -59,16 +66,22 @@ function piecesOf(lines: readonly Line[], index: number): readonly [string, stri
     let start = index;
     while (lines[start - 1]?.kind === line.kind) {
         start--;
+        if (index - start > MOST_PAIRED) {
+            return whole;
+        }
     }
     let first = start;
     if (line.kind === "add") {
-        while (lines[first - 1]?.kind === "del") {
+        while (lines[first - 1]?.kind === "del" && start - first <= MOST_PAIRED) {
             first--;
         }
     } else {
-        while (lines[first]?.kind === "del") {
+        while (lines[first]?.kind === "del" && first - start <= MOST_PAIRED) {
             first++;
         }
+    }
+    if (Math.abs(first - start) > MOST_PAIRED) {
+        return whole;
     }
     const other = lines[first + index - start];
     if (other === undefined || other.kind === line.kind || (other.kind !== "del" && other.kind !== "add")) {
@@ -80,13 +93,15 @@ function piecesOf(lines: readonly Line[], index: number): readonly [string, stri
 }
 
 export function Diff({ lines, name }: { readonly lines: readonly Line[]; readonly name: string }) {
+    const [limit, setLimit] = useState(FIRST_LINES);
     return (
         <div class="diff" tabIndex={0} role="region" aria-label={name}>
             <div class="rows">
-                {lines.map((line, index) => (line.kind === "gap" ? <div key={index} class="gap">{line.text}</div> : (
+                {lines.slice(0, limit).map((line, index) => (line.kind === "gap" ? <div key={index} class="gap">{line.text}</div> : (
                     <div key={index} class={`r ${line.kind === "same" ? "" : line.kind}`}><span>{line.number}</span><span>{SIGNS[line.kind]}</span><code><Marked pieces={piecesOf(lines, index)} /></code></div>
                 )))}
             </div>
+            {lines.length > limit && <button type="button" class="text-btn more-lines" onClick={() => setLimit(limit + MORE_LINES)}>{CODE.moreLines((lines.length - limit).toLocaleString("en"))}</button>}
         </div>
     );
 }

@@ -1,5 +1,5 @@
 /** What waits for the user: questions of tools, answers that broke off, what failed. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 
 import { serviceOf } from "../native/model_list";
 import type { BrokenAnswer } from "../protocol.gen";
@@ -46,11 +46,11 @@ export function ApprovalCard({ approval, place }: { readonly approval: Approval;
             document.removeEventListener("keydown", onKeyDown, true);
         };
     }, [id]);
-    const lines = linesOf(request.shown);
+    const lines = useMemo(() => linesOf(request.shown), [request]);
     const look = lookOf(request.tool);
     const isEdit = request.tool === EDIT;
     const [yes, no] = request.tool === "run_command" ? [DECISIONS.run, DECISIONS.dontRun] : isEdit ? [DECISIONS.accept, DECISIONS.reject] : request.tool === BUDGET ? [DECISIONS.goOnToday, DECISIONS.notNow] : [DECISIONS.allow, DECISIONS.notNow];
-    const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length;
+    const counted = (kind: string) => (lines ?? []).filter((each) => each.kind === kind).length.toLocaleString("en");
     return (
         <section class="decide" role="group" aria-label={request.title} ref={card} data-testid="approval">
             <header>

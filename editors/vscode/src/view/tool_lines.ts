@@ -11,7 +11,8 @@ export interface ToolLook {
 /** A tool of the editor or of an MCP server. */
 const OTHER: ToolLook = { icon: "tools", running: TOOLS.using, done: TOOLS.used };
 
-const LOOKS: Readonly<Record<string, ToolLook>> = {
+/** By names: a model may call a tool whatever it likes, also `constructor`. */
+const LOOKS: ReadonlyMap<string, ToolLook> = new Map(Object.entries({
     read_file: { icon: "eye", running: TOOLS.reading, done: TOOLS.read },
     list_files: { icon: "list-tree", running: TOOLS.listing, done: TOOLS.listed },
     search_files: { icon: "search", running: TOOLS.searching, done: TOOLS.searched },
@@ -21,10 +22,10 @@ const LOOKS: Readonly<Record<string, ToolLook>> = {
     tool_output: { icon: "history", running: TOOLS.recalling, done: TOOLS.recalled },
     budget: { icon: "credit-card", running: TOOLS.using, done: TOOLS.used },
     facts: { icon: "bookmark", running: TOOLS.lookingUpFacts, done: TOOLS.lookedUpFacts },
-};
+}));
 
 export function lookOf(name: string): ToolLook {
-    return LOOKS[name] ?? OTHER;
+    return LOOKS.get(name) ?? OTHER;
 }
 
 /** The file or the words that the call is about. `isCode`: a command. */
@@ -59,7 +60,7 @@ export function targetOf(name: string, json: string): Target {
     if (words !== undefined) {
         return { text: `“${words}”`, folder: "", isCode: false };
     }
-    return { text: LOOKS[name] === undefined ? visible(name) : "", folder: "", isCode: false };
+    return { text: LOOKS.has(name) ? "" : visible(name), folder: "", isCode: false };
 }
 
 function argumentsOf(json: string): Record<string, unknown> {

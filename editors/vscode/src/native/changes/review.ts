@@ -5,6 +5,7 @@
 import * as vscode from "vscode";
 
 import { CHANGES } from "../../texts";
+import { asWords } from "../words";
 import { readNamed } from "./named";
 import { place } from "./place";
 import { chooseTarget } from "./target";
@@ -65,7 +66,7 @@ export class Reviews implements vscode.TextDocumentContentProvider, vscode.Dispo
         this.proposals.set(id, { target, before, after: placed.text });
         await vscode.commands.executeCommand("vscode.diff", before === undefined ? shown.with({ fragment: "before" }) : target, shown, CHANGES.title(name), { preview: false });
         if (placed.removed.length > 0) {
-            void vscode.window.showWarningMessage(CHANGES.removes(placed.removed, name));
+            void vscode.window.showWarningMessage(asWords(CHANGES.removes(placed.removed, name)));
         }
     }
 
