@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.documented import DOCUMENTS, FENCED, OURS, ROOT, command_lines, name_of, runs_of_palimpsest
 
 from palimpsest.app.settings_files import load_settings
 from palimpsest.cli.main import COMMANDS, build_parser
 from palimpsest.domain.errors import InvalidRequest
 
-ROOT = Path(__file__).parents[1]
-PAGES = ("*.md", "docs/**/*.md", "editors/README.md", "editors/*/README.md", "benchmarks/README.md")
-DOCUMENTS = sorted(path for pattern in PAGES for path in ROOT.glob(pattern))
 LAYERS = ("app", "cli", "domain", "lsp", "machine", "services", "storage", "terminal", "wire", "workers")
 _LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)")
-_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INDENTED = re.compile(r"(?:^ {4}.*\n)+", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _HEADING = re.compile(r"^#+ (.+?)$", re.MULTILINE)
 _ANCHOR = re.compile(r'<a id="([^"]+)">')
@@ -30,13 +25,13 @@ _CODE = re.compile(rf"`((?:server/palimpsest/)?(?:{'|'.join(LAYERS)})/[\w/]+(?:\
 """A module, a file or a folder, or a name in a module."""
 
 
-every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 
 
 @every_document
 def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
     missing = []
-    for name, anchor in _LINK.findall(_FENCED.sub("", document.read_text(encoding="utf-8"))):
+    for name, anchor in _LINK.findall(FENCED.sub("", document.read_text(encoding="utf-8"))):
         path = (document.parent / name).resolve() if name else document
         if not path.exists() or (anchor and anchor not in _anchors(path)):
             missing.append(f"{name}#{anchor}")
@@ -48,7 +43,7 @@ def _anchors(document: Path) -> frozenset[str]:
     """The anchors of a page as GitHub and the site make them."""
     text = document.read_text(encoding="utf-8")
     found: dict[str, int] = {}
-    for heading in _HEADING.findall(_FENCED.sub("", text)):
+    for heading in _HEADING.findall(FENCED.sub("", text)):
         anchor = re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower()).replace(" ", "-")
         found[anchor] = found.get(anchor, -1) + 1
     return frozenset([*found, *(f"{name}-{n}" for name, last in found.items() for n in range(1, last + 1))]).union(
@@ -60,7 +55,7 @@ def _anchors(document: Path) -> frozenset[str]:
 def test_every_settings_block_is_one_that_the_program_takes(document: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     refused = []
-    for language, block in _FENCED.findall(document.read_text(encoding="utf-8")):
+    for language, block in FENCED.findall(document.read_text(encoding="utf-8")):
         if language == "toml" and not block.startswith("# languages.toml"):  # which is Helix's
             file.write_text(block, encoding="utf-8")
             try:
@@ -72,8 +67,8 @@ def test_every_settings_block_is_one_that_the_program_takes(document: Path, tmp_
 
 @every_document
 def test_every_command_line_is_one_that_the_program_takes(document: Path) -> None:
-    for line in _command_lines(document.read_text(encoding="utf-8")):
-        for words in _runs_of_palimpsest(line):
+    for line in command_lines(document.read_text(encoding="utf-8")):
+        for words in runs_of_palimpsest(line):
             assert _exit_code(words) in (None, 0), line
 
 
@@ -86,28 +81,14 @@ def _exit_code(words: list[str]) -> object:
     return None
 
 
-def _command_lines(text: str) -> Iterator[str]:
-    """The lines of the blocks that are typed into a shell."""
-    for language, block in _FENCED.findall(text):
-        if language in ("", "sh", "shell", "bash", "console"):
-            yield from block.splitlines()
-    for block in _INDENTED.findall(_FENCED.sub("", text)):
-        yield from block.splitlines()
-
-
-def _runs_of_palimpsest(line: str) -> Iterator[list[str]]:
-    """The arguments of each `palimpsest` in a line; none of a line that leaves something out or is no shell's."""
-    lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars="|;&<>")
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError:  # a quote in a sentence
-        return
-    while "palimpsest" in words:
-        words = words[words.index("palimpsest") + 1 :]
-        end = next((at for at, word in enumerate(words) if re.fullmatch(r"[|;&<>]+", word)), len(words))
-        if words[:end] and not any("…" in word for word in words[:end]):
-            yield words[:end]
+@pytest.mark.parametrize(
+    "page",
+    ["README", *(f"docs/{name}" for name in "tour guide keys local-models facts trust windows recovery".split())],
+)
+def test_the_first_pages_use_words_that_strangers_know(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    plain = re.sub(r"(?:^ {4}.*\n)+", "", _INLINE.sub("", FENCED.sub("", text)), flags=re.MULTILINE)
+    assert re.findall(rf"\b(?:{OURS})s?\b", re.sub(r"\]\(.*?\)", "]", plain)) == []
 
 
 @every_document
@@ -124,14 +105,14 @@ def test_every_target_of_make_exists(document: Path) -> None:
 
 def _code(document: Path) -> Iterator[str]:
     text = document.read_text(encoding="utf-8")
-    yield from _command_lines(text)
-    yield from _INLINE.findall(_FENCED.sub("", text))
+    yield from command_lines(text)
+    yield from _INLINE.findall(FENCED.sub("", text))
 
 
 @pytest.mark.parametrize("text", ["palimpsest chat --nonsense", "git diff | palimpsest chat --json -p a | jq .", "x"])
 def test_arguments_are_found_in_a_line(text: str) -> None:
     expected = {"p": [["chat", "--nonsense"]], "g": [["chat", "--json", "-p", "a"]], "x": []}
-    assert list(_runs_of_palimpsest(text)) == expected[text[0]]
+    assert list(runs_of_palimpsest(text)) == expected[text[0]]
 
 
 @every_document

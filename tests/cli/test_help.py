@@ -8,11 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from dev.generate_commands import commands_of
+from tests.documented import OURS
 
 from palimpsest.cli.main import COMMANDS, build_parser, main
-
-# Words that mean something only to those who know the program from inside.
-OURS = "cut|frame|forest|front|injection|lease|ledger|librarian|loopback|notebook|preview|store|turn|wire|workspace"
 
 
 def parsers() -> Iterator[argparse.ArgumentParser]:

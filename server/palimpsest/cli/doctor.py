@@ -64,7 +64,7 @@ def configure_rescue(parser: argparse.ArgumentParser) -> None:
         "Save the messages that a damaged database still holds, as files that `palimpsest import` reads. The database "
         "itself is not changed. `palimpsest doctor` tells you whether a database is damaged, and where it is."
     )
-    parser.epilog = examples("palimpsest rescue palimpsest.db --output rescued")
+    parser.epilog = examples("palimpsest rescue damaged.db --output rescued")
     parser.add_argument("file", type=Path, metavar="FILE", help="the damaged database")
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", required=True, help="a new folder for the files with conversations"
