@@ -499,6 +499,7 @@ export const CHAT = {
     tryAgain: "Try again",
     goOn: "Continue",
     deleted: (id: number) => `Message ${id} was deleted for good.`,
+    notShown: (id: number) => `Message ${id} could not be shown. Nothing of it is lost.`,
     emptyTitle: "Ask about this folder",
     emptyLead: "Every message is kept. When a conversation gets long, older parts are summarized, and you can always open the originals.",
     /** First questions: `why` stands under the words. */

@@ -43,3 +43,10 @@ test("of an edit of 40,000 lines the first are shown at once, and all on demand"
     await act(() => { more?.click(); });
     expect(card?.querySelectorAll(".r").length).toBe(1_500);
 });
+
+test("a message that cannot be drawn takes no other with it", async () => {
+    const part = { type: "text", get text(): string { throw new Error("broken"); } };
+    const messages = [message(0), message(1, { parts: [part] }), message(2)];
+    await act(() => { render(<App state={reduce(INITIAL, { type: "opened", conversation: conversation("c", 3), total: 3, messages })} />, root); });
+    expect([...root.querySelectorAll("article, .gone")].map((each) => each.getAttribute("aria-label") ?? each.textContent)).toEqual(["You, message 0", "Message 1 could not be shown. Nothing of it is lost.", "You, message 2"]);
+});

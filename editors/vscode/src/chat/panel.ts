@@ -9,6 +9,8 @@ export class ChatPanel implements vscode.WebviewViewProvider {
     private view: vscode.WebviewView | undefined;
     private isReady = false;
     private told = new Gate();
+    private readonly hidden = new vscode.EventEmitter<void>();
+    readonly onHidden = this.hidden.event;
 
     constructor(
         private readonly root: vscode.Uri,
@@ -37,6 +39,7 @@ export class ChatPanel implements vscode.WebviewViewProvider {
         view.onDidChangeVisibility(() => {
             if (!view.visible) {
                 this.pageIsGone();
+                this.hidden.fire();
             }
         });
         view.onDidDispose(() => {

@@ -1,4 +1,4 @@
-/** Questions of the server whether a tool may do something: asked in the panel, which is announced where it is hidden. */
+/** Questions of the server whether a tool may do something: asked in the panel; announced where it is hidden, or is hidden later. */
 import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageserver-protocol";
 
@@ -17,9 +17,12 @@ export async function askApproval(params: ApprovalRequestParams, token: vscode.C
         });
     });
     const answered = controller.ask(params, withdrawn);
+    const announce = () => void vscode.window.showInformationMessage(asWords(TOASTS.asks(params.title)), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
+    const hiding = panel.onHidden(announce);
     if (!panel.isVisible) {
-        void vscode.window.showInformationMessage(asWords(TOASTS.asks(params.title)), TOASTS.show).then((choice) => (choice === undefined ? undefined : panel.reveal()));
+        announce();
     }
     const answer = await answered;
+    hiding.dispose();
     return token.isCancellationRequested ? new ResponseError(SERVER_CANCELLED, TOASTS.answeredElsewhere) : { answer };
 }

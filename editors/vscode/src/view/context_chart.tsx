@@ -42,7 +42,7 @@ export function ContextChart({ stats, plan, events, now }: Props) {
                         {limit !== undefined && line.showsLimit && <line class="limit" x1="0" x2={width} y1={limitAt} y2={limitAt} />}
                         {line.cuts.map((cut, index) => <line key={index} class="cut" x1={cut.bar * BAR} x2={cut.bar * BAR} y1="0" y2={HIGH} />)}
                     </svg>
-                    {limit !== undefined && <span class="y" style={{ top: line.showsLimit ? `calc(${limitAt / HIGH} * var(--chart-high) - 15px)` : "0" }}>{line.showsLimit ? `${short(limit)}: ${CONTEXT.summarizesHere}` : `${CONTEXT.summarizesAt} ${short(limit)}`}</span>}
+                    {limit !== undefined && <span class="y" style={{ top: line.showsLimit ? `calc(${limitAt / HIGH} * var(--chart-high) - 15px)` : "0" }}>{line.showsLimit ? `${short(limit)}: ${CONTEXT.summarizesHere}` : `↑ ${CONTEXT.summarizesAt} ${short(limit)}`}</span>}
                     <div class="x"><span>{first === undefined ? "" : moment(new Date(first.at), now)}</span><span>{last === undefined ? "" : moment(new Date(last.at), now)}</span></div>
                 </div>
             )}

@@ -6,6 +6,7 @@ import { Heights } from "./heights";
 import { Layer } from "./layer";
 import { layerOf } from "./memory";
 import { MessageRow, Skeleton } from "./message";
+import { Safe } from "./safe";
 import { SAID } from "../texts";
 import { useEnds } from "./post";
 import { isShownLive, wholeEnd, type State } from "./state";
@@ -204,7 +205,7 @@ export function MessageList({ state, children, after }: { readonly state: State;
         rows.push(
             <div key={`${conversationId ?? ""} ${id}`} data-id={id} class="row">
                 {message === undefined ? <Skeleton id={id} /> : isLive || isInEarlierRow(state, message) ? null : (
-                    <MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} cost={message.turnId === undefined ? undefined : state.turnCosts.get(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />
+                    <Safe id={id}><MessageRow message={message} total={state.total} isMarked={id === state.showMessage} steps={stepsOf(state, message)} isNewest={id === state.total - 1} isTurnEnd={isTurnEnd(state, message)} seconds={secondsOf(state, message)} cost={message.turnId === undefined ? undefined : state.turnCosts.get(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} /></Safe>
                 )}
                 {message !== undefined && !isLive && message.turnId !== undefined && message.role === "assistant" && isTurnEnd(state, message) && changesOf(message.turnId).length > 0 && (
                     <TurnChanges turnId={message.turnId} changes={changesOf(message.turnId)} retry={id === state.total - 1 ? wholeEnd(state) : undefined} />

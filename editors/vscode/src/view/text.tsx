@@ -79,7 +79,7 @@ function toElement(text: string, isGrowing = false): HTMLElement {
     return element;
 }
 
-/** Lists of tasks are shown with their state, and tables scroll by themselves. */
+/** Lists of tasks are shown with their state, numbers of lists have the room that they need, and tables scroll by themselves. */
 function dress(element: HTMLElement): void {
     for (const item of element.querySelectorAll("li")) {
         const first = item.firstChild instanceof HTMLParagraphElement ? item.firstChild.firstChild : item.firstChild;
@@ -96,6 +96,12 @@ function dress(element: HTMLElement): void {
         first.before(glyph);
         item.classList.add("task");
         item.classList.toggle("done", isDone);
+    }
+    for (const list of element.querySelectorAll("ol")) {
+        const digits = String(list.start + list.childElementCount - 1).length;
+        if (digits > 3) {
+            list.style.paddingInlineStart = `${digits + 1.5}ch`;
+        }
     }
     for (const table of element.querySelectorAll("table")) {
         const around = document.createElement("div");
