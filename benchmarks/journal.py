@@ -116,7 +116,7 @@ async def measure_memory(n_turns: int) -> Figure:
                         before = memory.memory_info().rss
                 after = memory.memory_info().rss
     pair = [(before / (1 << 20), after / (1 << 20))]
-    return beside(f"memory after {n_turns:,} turns", pair, f"after {n_first:,}", 1.1, "MiB")
+    return beside(f"memory after {n_turns:,} answers", pair, f"after {n_first:,}", 1.1, "MiB")
 
 
 def figures(size: Size) -> list[Figure]:

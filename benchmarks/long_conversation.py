@@ -174,7 +174,7 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> list[
         await conversation.close()
     first, last = figures.requests_ms[:_FEW], _last_tenth(figures.requests_ms)
     pair = [(statistics.median(first), statistics.median(last))]
-    where = f"after {n_turns:,} turns at {budget:,} tokens"
+    where = f"after {n_turns:,} questions at {budget:,} tokens"
     found = [
         beside(f"a request {where}", pair, f"the first {_FEW}", None),
         alone(f"the fullest request {where}", [figures.fullest], 1, ""),
@@ -210,7 +210,7 @@ def _times(times: Sequence[float]) -> str:
 
 def figures(size: Size) -> list[Figure]:
     n_turns = 5_000 if size is Size.FULL else 60
-    return asyncio.run(run(n_turns, 16_000, codes=False, recalls=True))
+    return asyncio.run(run(n_turns, 16_000, codes=False, recalls=False))
 
 
 def main(words: Sequence[str] | None = None) -> None:

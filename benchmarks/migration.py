@@ -90,7 +90,7 @@ def measure(n_mib: float) -> list[Figure]:
         file.chmod(0o600)
         n_messages = grow(file, n_mib)
         pair = (copy(file, Path(name, "copy")), asyncio.run(migrate(directory)))
-    what = f"opening a store of {n_mib:,.0f} MiB ({n_messages:,} messages) of the oldest schema"
+    what = f"opening a file of {n_mib:,.0f} MiB ({n_messages:,} messages) of the oldest version"
     return [beside(what, [pair], "a copy of the file", 3, "s")]
 
 

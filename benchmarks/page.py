@@ -115,7 +115,7 @@ def row(figure: Figure) -> str:
         "" if not figure.reference else f"{figure.reference}: {_cell(figure.theirs, figure.unit)}",
         number(figure.value) if figure.theirs is not None else "",
         target,
-        " ".join(filter(None, (verdict, figure.note))),
+        ": ".join(filter(None, (verdict, figure.note))),
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -243,15 +243,27 @@ def measured_at(sizes: Sequence[int], budget: int = BUDGET) -> list[Figure]:
     before, last = measured[-2:]
     found = []
     if before.trim_ms is not None:
-        what = f"a request, {before.n_messages:,} messages"
-        found.append(beside(what, [(before.trim_ms, before.total_ms)], "LangChain's `trim_messages`", TRIM_TARGET))
+        trimming, where = "LangChain's `trim_messages`", f"{before.n_messages:,} messages"
+        found.append(
+            beside(f"preparing a request, {where}", [(before.trim_ms, before.prepare_ms)], trimming, TRIM_TARGET)
+        )
+        found.append(
+            beside(
+                f"the same with its body for a service, {where}", [(before.trim_ms, before.total_ms)], trimming, None
+            )
+        )
     growth = [(each.n_messages, each.total_ms) for each in measured]
     reference = f"the same at {before.n_messages:,}"
     pair = [(before.total_ms, last.total_ms)]
     found.append(beside(f"a request, {last.n_messages:,} messages", pair, reference, GROWTH_TARGET, growth=growth))
     compactions = [each.compaction_ms for each in measured]
-    found.append(alone("a re-cut, median at each size", compactions, 100))
-    found.append(alone("the slowest re-cut", [max(each.slowest_compaction_ms for each in measured)], None))
+    note = "on a thread of its own, while the answer waits"
+    found.append(
+        alone(
+            f"summarizing when a window of {budget:,} tokens is full, median at each size", compactions, 100, note=note
+        )
+    )
+    found.append(alone("the slowest of those", [max(each.slowest_compaction_ms for each in measured)], None))
     return found
 
 

@@ -19,9 +19,8 @@ from palimpsest.terminal.calls import ServerNote, WorkDone
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import BadAnswer, RequestFailed, ServerGone, describe
 from palimpsest.terminal.session import Session
-from palimpsest.wire.areas.places import ConversationParams
 from palimpsest.wire.areas.turns import ChatResult, TurnDelta, TurnStatus
-from palimpsest.wire.areas.usage import ContextEvent, ContextUsage
+from palimpsest.wire.areas.usage import ContextEvent, ContextUsage, UsageParams
 
 TIMEOUT_S = WAIT_S
 
@@ -115,7 +114,7 @@ async def test_a_delta_of_a_newer_server_does_not_cost_the_answer(chats: Chats) 
 async def test_when_the_server_dies_every_pending_request_ends_with_an_error(chats: Chats, scene: str) -> None:
     async with chats.connected() as (connection, session):
         turn = session.chat(scene)
-        usage = connection.call("palimpsest/usage", ConversationParams("conversation-1"), ContextUsage)
+        usage = connection.call("palimpsest/usage", UsageParams("conversation-1"), ContextUsage)
         for pending in (turn.result(), usage.result()):
             with pytest.raises(ServerGone) as caught:
                 await asyncio.wait_for(pending, TIMEOUT_S)

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from palimpsest.cli.parser import examples
-from palimpsest.terminal.chat import Wish
-from palimpsest.terminal.chat import run as run_chat
+from palimpsest.machine.imports import fast_imports
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     is_one_shot = arguments.print or arguments.json
     folder, question = _meant(arguments.folder, arguments.question, is_one_shot)
+    with fast_imports("terminal"):
+        from palimpsest.terminal.chat import Wish
+        from palimpsest.terminal.chat import run as run_chat
     wish = Wish(folder, arguments.new, arguments.resume, question, is_one_shot, arguments.json, arguments.accept_edits)
     # -P: modules in the folder must not replace ours.
     command = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
