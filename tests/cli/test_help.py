@@ -76,3 +76,13 @@ def test_a_key_that_is_typed_as_an_argument_is_refused_and_not_printed(capsys: p
     said = capsys.readouterr()
     assert "history" in said.err
     assert "sk-0123456789abcdef" not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["~/shop", "Where is it?", "--json"], ["~/shop", "--json", "Where is it?"], ["--json", "~/shop", "Where is it?"]],
+)
+def test_options_may_stand_between_arguments(words: list[str]) -> None:
+    found = build_parser(["chat"]).parse_args(["chat", *words])
+
+    assert (found.folder, found.question, found.json) == ("~/shop", "Where is it?", True)

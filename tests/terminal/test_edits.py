@@ -153,6 +153,16 @@ def test_new_files_are_made_and_removed(desk: Desk) -> None:
     assert desk.state() == {}
 
 
+def test_a_new_file_brings_the_folders_that_it_lies_in(desk: Desk) -> None:
+    new = [desk.created("src/new/a.py"), desk.changed("src/new/a.py", "", (0, 0, "one\n"))]
+    with mock.patch.object(os, "replace", side_effect=OSError(28, "No space left on device")):
+        assert "No space left" in (desk.apply(*new, computed_from={}) or "")
+    assert list(desk.root.iterdir()) == []
+
+    assert desk.apply(*new, computed_from={}) is None
+    assert desk.state() == {"src/new/a.py": b"one\n"}
+
+
 def test_what_was_written_since_the_question_is_not_overwritten(desk: Desk) -> None:
     path = desk.root / "a.py"
     path.write_text("one\nmine\n")
@@ -264,7 +274,7 @@ def test_what_is_no_file_of_its_own_is_left(desk: Desk, tmp_path: Path) -> None:
     for name in ("pipe.py", "folder.py"):
         assert "no regular file" in (desk.replace(name, "one", "1", computed_from="one\n") or "")
         assert "no regular file" in (desk.apply(desk.deleted(name), computed_from={}) or "")
-    assert "cannot be written" in (desk.apply(desk.created("none/new.py"), computed_from={}) or "")
+    assert "cannot be written" in (desk.apply(desk.created("twice.py/new.py"), computed_from={}) or "")
 
 
 def test_a_read_only_file_is_left(desk: Desk) -> None:

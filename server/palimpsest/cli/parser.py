@@ -21,6 +21,17 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"formatter_class": _Help, **options})
         self._positionals.title = "arguments"
+        self._is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Takes options between arguments as well, which argparse does only when it is asked."""
+        if self._is_mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._is_mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         for theirs, plain in _PLAIN.items():

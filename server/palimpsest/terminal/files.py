@@ -101,14 +101,23 @@ def _write(change: FileChange) -> None:
 
 
 def _create(path: Path, shown: str, data: bytes) -> None:
-    with open(path, "xb"):
-        pass  # takes the name, which nobody else can have from now on, and the usual mode of new files
+    """With the folders that it lies in."""
+    missing = [each for each in path.parents if not each.exists()]
     try:
-        _replace(path, shown, b"", data)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "xb"):
+            pass  # takes the name, which nobody else can have from now on, and the usual mode of new files
+        try:
+            _replace(path, shown, b"", data)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                if path.stat().st_size == 0:
+                    path.unlink()
+            raise
     except BaseException:
-        with contextlib.suppress(OSError):
-            if path.stat().st_size == 0:
-                path.unlink()
+        with contextlib.suppress(OSError):  # one that is there no more, or holds something by now
+            for each in missing:
+                each.rmdir()
         raise
 
 
