@@ -43,7 +43,6 @@ def main(words: list[str] | None = None) -> int:
         (name,) = arguments.names
         _measure(name, size, arguments.into)
         return 0
-    found: dict[str, list[Figure]] = {}
     broken: list[str] = []
     for name in arguments.names or NAMES:
         print(name, flush=True)
@@ -52,12 +51,11 @@ def main(words: list[str] | None = None) -> int:
         if figures is None:
             broken.append(name)
             continue
-        found[name] = figures
         show(figures)
+        if arguments.keep and size is Size.FULL:
+            page.keep(page.machine(), {name: figures})
+            page.write_readme(NAMES)
         print(f"  ({time.perf_counter() - started:.0f} s)", flush=True)
-    if arguments.keep and size is Size.FULL:
-        page.keep(page.machine(), found)
-        page.write_readme(NAMES)
     if broken:
         print(f"Broken: {', '.join(broken)}.", file=sys.stderr)
     return 1 if broken else 0

@@ -179,7 +179,7 @@ async def appends(directory: Path, n_messages: int) -> Figure:
         await talk.append([user_message(each["content"])])
         pairs.append((theirs, (time.perf_counter() - began) * 1000))
     await talk.close()
-    return beside("appending a message", pairs, _REFERENCE, 2)
+    return beside("appending a message", pairs, _REFERENCE, 2, note="it is indexed for search at once")
 
 
 async def imports(directory: Path, service: Service, n_messages: int, n_runs: int) -> Figure:
@@ -237,7 +237,12 @@ async def purges(directory: Path, service: Service, n_messages: int) -> list[Fig
         await pinging
     return [
         beside(f"purging {n_messages:,} messages", [(bare, took)], "one DELETE of as many rows", None),
-        alone("the longest wait of another request meanwhile", [max(waits)], 50),
+        alone(
+            "the longest wait of another request meanwhile",
+            [max(waits)],
+            50,
+            note="the import is still being indexed then",
+        ),
     ]
 
 

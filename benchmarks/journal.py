@@ -90,7 +90,9 @@ async def measure_deltas(n_deltas: int, n_runs: int) -> list[Figure]:
     rates = [own.per_second for _, own in unpaused]
     bare_rate = statistics.median(bare.per_second for bare, _ in unpaused)
     return [
-        beside("a delta, from the service's socket to the editor", medians, relay_name, 1.5),
+        beside(
+            "a delta, from the service's socket to the editor", medians, relay_name, 1.5, note="it is on disk first"
+        ),
         beside("the same, 99th percentile", latest, relay_name, None),
         alone("deltas", rates, 2_000, "a second", is_least=True, note=f"the relay: {bare_rate:,.0f}"),
     ]
