@@ -14,7 +14,7 @@ from tests.clients.fake_provider import FakeProvider
 from tests.properties import FULL_EXAMPLES
 from tests.template_store import CopyingRunner
 
-from palimpsest.storage import store
+from palimpsest.storage import upgrades
 
 # The same examples every time, and no test fails because the machine is busy. `make test` runs the profile `default`,
 # `make test-slow` and `make test-all` run `ci`; `--hypothesis-profile=nightly` looks at other examples every time.
@@ -60,7 +60,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _template_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new store is a copy. The tests of the storage have a fixture of this name that lets the migrations run."""
-    monkeypatch.setattr(store, "Runner", CopyingRunner)
+    monkeypatch.setattr(upgrades, "Runner", CopyingRunner)
 
 
 @pytest.fixture

@@ -36,8 +36,9 @@ from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.maintenance import folder_identity
 from palimpsest.storage.maintenance.health import Verdict
-from palimpsest.storage.store import MIGRATIONS, open_store
+from palimpsest.storage.store import open_store
 from palimpsest.storage.turns import turns
+from palimpsest.storage.upgrades import MIGRATIONS
 
 OLD: Final = Path(__file__).parents[1] / "data" / "old_version"
 EXPECTED: Final[dict[str, Any]] = json.loads((OLD / "expected.json").read_text("utf-8"))

@@ -14,6 +14,7 @@ from tests.services.scripted_editor import SCOPE, ScriptedEditor
 
 from palimpsest.app import compose
 from palimpsest.domain.approvals import Answer, ApprovalRequest
+from palimpsest.domain.upgrade import untold
 from palimpsest.services.events import FolderEvent
 from palimpsest.services.folder.folders import EditorsWord
 from palimpsest.services.models.tokenizers import Tokenizers
@@ -67,7 +68,7 @@ async def open_desk(
     root.mkdir(exist_ok=True)
     folders = compose.load_folders({"PATH": "/usr/bin:/bin", "PALIMPSEST_TOOLS_RUN_COMMAND": "1"})
     try:
-        session = await folders.open_session(root, EditorsWord(is_trusted, settings or {}))
+        session = await folders.open_session(root, EditorsWord(is_trusted, settings or {}), untold)
         events: list[FolderEvent] = []
         session.folder.listeners.add(events.append)
         editor = TurnsEditor()

@@ -33,6 +33,7 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.errors import ErrorKind, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.settings.settings import ContextSettings, HubSettings, LibrarianSettings, ModelSettings, Settings
+from palimpsest.domain.upgrade import TellUpgrade
 from palimpsest.machine import machine
 from palimpsest.services.facts.folder_events import FolderEvents, Take
 from palimpsest.services.folder.folders import EditorsWord, Folders
@@ -275,10 +276,10 @@ class World:
         opened: dict[str, Opening] = {}
         sessions: list[FolderSession] = []
 
-        async def open_session(root: Path, word: EditorsWord) -> FolderSession:
+        async def open_session(root: Path, word: EditorsWord, tell: TellUpgrade) -> FolderSession:
             FOLDER.set(root)
             opening = Opening(self.loop.n_steps, self.disk.n_failed)
-            session = await composer.open_session(root, word)
+            session = await composer.open_session(root, word, tell)
             opened[session.folder.store.server_id] = opening
             sessions.append(session)
             return session

@@ -18,7 +18,8 @@ from palimpsest.domain.messages import ConversationId, user_message
 from palimpsest.storage import backups
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.directory import DATABASE_NAME
-from palimpsest.storage.store import MIGRATIONS, open_store
+from palimpsest.storage.store import open_store
+from palimpsest.storage.upgrades import MIGRATIONS
 
 C, NOW = ConversationId("c"), "2026-01-01T00:00:00.000Z"
 OLD_SCHEMA = "0003_history"

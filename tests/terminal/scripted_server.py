@@ -145,6 +145,8 @@ class Server:
     def on_conversation_list(self, request: Json, params: Json) -> None:
         if self.options.tells:
             self.send({"method": "window/showMessage", "params": {"type": 2, "message": "Something broke off."}})
+            working = {"kind": "begin", "title": "Bringing the conversations up to date", "percentage": 0}
+            self.send({"method": "$/progress", "params": {"token": "a", "value": working}})
         self.reply(request, {"conversations": self.conversations})
 
     def on_conversation_read(self, request: Json, params: Json) -> None:

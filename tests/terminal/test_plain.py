@@ -258,4 +258,4 @@ def test_pipes_need_neither_a_terminal_library_nor_the_server_s_own(chats: Chats
 def test_what_the_server_says_during_a_plain_request_is_told(chats: Chats) -> None:
     done = chats.pipe("hello\n", "--tells")
     assert done.stdout == "You said in conversation-1: hello.\n\n"
-    assert done.stderr == "Something broke off.\n"
+    assert done.stderr == "Something broke off.\nBringing the conversations up to date …\n"

@@ -32,6 +32,7 @@ from palimpsest.domain.settings.settings import Settings, to_entries
 from palimpsest.domain.sharing.cleaning import Cleaner
 from palimpsest.domain.sharing.repository import RepositoryIdentity
 from palimpsest.domain.tools import ToolSchema
+from palimpsest.domain.upgrade import TellUpgrade
 from palimpsest.domain.web import Fetch
 from palimpsest.machine import utc_now
 from palimpsest.machine.extras import Extra, missing
@@ -111,14 +112,14 @@ class Composer:
     fetch_page: Fetch = fetch_page
     """Fetches a page of the web."""
 
-    async def open_session(self, root: Path, word: EditorsWord) -> FolderSession:
+    async def open_session(self, root: Path, word: EditorsWord, tell: TellUpgrade) -> FolderSession:
         """Open the store, close the turns of dead servers, and compose the services. Raises InvalidRequest for an error
         in the user's own file or environment."""
         found = self._doubted(await asyncio.to_thread(self.reader.read, root, word))
         for note in found.notes:
             log.warning(note)
         directory = store_directory(read_places(found.settings).stores, root)
-        store, aside = await open_sound_store(directory, found.settings.synchronous)
+        store, aside = await open_sound_store(directory, found.settings.synchronous, tell)
         try:
             return await self._open_on(found, root, store, aside)
         except BaseException:

@@ -25,6 +25,7 @@ from palimpsest.lsp.features.parts.notices import Notices
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.parts.offers import Offers
 from palimpsest.lsp.features.parts.open_chats import OpenChats
+from palimpsest.lsp.features.parts.opening import OpeningProgress
 from palimpsest.lsp.features.parts.sharing_news import SharingNews
 from palimpsest.lsp.runtime.phase import Phase
 from palimpsest.lsp.workspace import WorkspaceServer
@@ -47,6 +48,7 @@ PARTS: Final[tuple[type[Feature], ...]] = (
     Changes,
     SharingNews,
     McpNews,
+    OpeningProgress,
 )
 """The order in which hooks are called; parts are stopped in the reverse order. The open chats stop nearly last, because
 they wait for turns that only this connection follows."""

@@ -97,6 +97,10 @@ class WorkspaceServer(BaseServer):
             self._unlisten(root)
             folders.leave(root, self)
 
+    def holds(self, root: Path) -> bool:
+        """Whether the services hold the resolved folder for this connection."""
+        return root in self._held
+
     def folders_changed(self) -> None:
         """Call it when the editor has opened or closed a folder, or a document that holds one."""
         loading = self._loading

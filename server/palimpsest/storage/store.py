@@ -20,11 +20,11 @@ from typing import Literal, ParamSpec, TypeVar
 
 import peewee
 from peewee import SqliteDatabase
-from playhouse.migrations import Runner
 
 from palimpsest.domain.errors import PalimpsestError, StoreError
+from palimpsest.domain.upgrade import TellUpgrade, untold
 from palimpsest.machine import machine, utc_now
-from palimpsest.storage import backups, sql
+from palimpsest.storage import backups, sql, upgrades
 from palimpsest.storage.directory import DATABASE_NAME, mark_suspect, secure
 from palimpsest.storage.failures import explain, is_damage, is_unwritable
 from palimpsest.storage.leases import Writer
@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MIGRATIONS = Path(__file__).with_name("migrations")
 _BUSY_TIMEOUT_S = 10
 _CACHE_KIB = -4_000
 """For each connection; SQLite takes kibibytes as a negative number. The system caches the file as well, and a server
@@ -213,7 +212,7 @@ class Store:
                 "written. Put it back, or restart Palimpsest to begin with what is there now."
             )
 
-    def _open(self) -> None:
+    def _open(self, tell: TellUpgrade) -> None:
         """Brings the schema up to date, on the writer thread and under a lock, because several servers may start at
         once."""
         self._lock.take()
@@ -224,20 +223,10 @@ class Store:
             self._write_db.connect()
             status = os.stat(self.directory / DATABASE_NAME)
             self._file = (status.st_dev, status.st_ino)
-            runner = Runner(self._write_db, str(MIGRATIONS))
-            status = runner.status()
-            if newer := [each.name for each in status if each.path is None]:
-                raise StoreError(
-                    f"The store in {self.directory} was last used by a newer Palimpsest ({', '.join(newer)}), and this "
-                    "version cannot read it. Install the newest Palimpsest, then open the folder again; nothing was "
-                    "changed."
-                )
+            upgrades.require_known(self._write_db, self.directory)
             if self.refusal is not None:
                 return
-            if len({bool(each.applied) for each in status}) == 2:
-                # An older store: some migrations were applied, some were not.
-                backups.keep(self.directory / DATABASE_NAME, "migration")
-            runner.up()
+            upgrades.upgrade(self._write_db, self.directory, tell)
         self.mended = self._take_back_hidden_words()
 
     def _take_back_hidden_words(self) -> HiddenWords:
@@ -285,7 +274,7 @@ class Store:
         self._write_db, self._read_db, self._search_db = (self._reading_database() for _ in range(3))
         sql.bind_thread(self._write_db)
         self._write_db.connect()
-        if any(each.path is None or not each.applied for each in Runner(self._write_db, str(MIGRATIONS)).status()):
+        if not upgrades.is_current(self._write_db):
             raise StoreError(f"{why} It was last used by another version, so it cannot be read before that.")
 
 
@@ -327,14 +316,17 @@ class _Transaction:
                 self._connection.execute("ROLLBACK")
 
 
-async def open_store(directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL") -> Store:
-    """Opens the store in `directory`, and makes it when there is none.
+async def open_store(
+    directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL", tell: TellUpgrade = untold
+) -> Store:
+    """Opens the store in `directory`, and makes it when there is none. `tell` hears of each step when it is an older
+    one.
 
     Raises StoreError, with advice, when the folder cannot be used or belongs to another user.
     """
     try:
         secure(directory)
-        return await _opened(Store(directory, synchronous), Store._open)
+        return await _opened(Store(directory, synchronous), lambda store: store._open(tell))
     except StoreError:
         raise
     except (peewee.DatabaseError, sqlite3.Error, OSError) as error:

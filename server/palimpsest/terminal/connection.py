@@ -269,6 +269,8 @@ class Connection:
             token = _dig(params, "token")
             if isinstance(token, (str, int)) and (call := self._streams.get(token)) is not None:
                 call.add_progress(_dig(params, "value"))
+            elif _dig(params, "value", "kind") == "begin":  # of what the server does by itself
+                self._tell(texts.working(str(_dig(params, "value", "title"))))
         elif method == "$/cancelRequest":
             if (work := self._working.get(_dig(params, "id"))) is not None:
                 work.cancel()

@@ -68,6 +68,10 @@ def not_utf8(line: int) -> str:
 # The line that says what is waited for, and the line below the input
 
 
+def working(title: str) -> str:
+    return f"{title} …"
+
+
 def asks_again(reason: str, after_ms: int) -> str:
     return f"{reason} Asking again after {math.ceil(after_ms / 1000)} s"
 

@@ -15,6 +15,7 @@ from palimpsest.app.compose import load_folders
 from palimpsest.domain.errors import InvalidRequest, NotFound, StoreError
 from palimpsest.domain.messages import user_message
 from palimpsest.domain.turns.states import TurnState
+from palimpsest.domain.upgrade import TellUpgrade
 from palimpsest.services.folder.folders import EditorsWord, Folders
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.turns.running import RunningTurn
@@ -263,13 +264,13 @@ async def test_who_joins_an_opening_that_was_begun_before_and_fails_is_not_refus
     may_fail, n_openings = asyncio.Event(), 0
     really = folders.open_session
 
-    async def fail_once(place: Path, word: EditorsWord) -> FolderSession:
+    async def fail_once(place: Path, word: EditorsWord, tell: TellUpgrade) -> FolderSession:
         nonlocal n_openings
         n_openings += 1
         if n_openings == 1:
             await may_fail.wait()
             raise StoreError("No file handle is left.")
-        return await really(place, word)
+        return await really(place, word, tell)
 
     folders.open_session = fail_once
     first = asyncio.create_task(folders.get(root))

@@ -33,7 +33,8 @@ from palimpsest.storage.conversation import conversations, hidden_ranges, messag
 from palimpsest.storage.facts import search as fact_search
 from palimpsest.storage.lifecycle import purge as purging
 from palimpsest.storage.maintenance import repairs
-from palimpsest.storage.store import MIGRATIONS, Store, open_store
+from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.upgrades import MIGRATIONS
 
 C, NOW = ConversationId("c"), "2026-01-01T10:00:00.000Z"
 LONG = "The greenhouse has many beds and each of them wants water. " * 40

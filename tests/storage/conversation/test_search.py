@@ -29,7 +29,8 @@ from palimpsest.domain.messages import (
 from palimpsest.services.conversation.search import Hit, Wanted, find
 from palimpsest.storage import sql
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, search
-from palimpsest.storage.store import MIGRATIONS, Store, open_store
+from palimpsest.storage.store import Store, open_store
+from palimpsest.storage.upgrades import MIGRATIONS
 
 C, OTHER, NOW = ConversationId("c"), ConversationId("other"), "2026-01-01T00:00:00.000Z"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from palimpsest.domain.errors import CLOSED, InvalidRequest, NotFound, PalimpsestError, StoreError
 from palimpsest.domain.messages import ConversationId, TurnId
+from palimpsest.domain.upgrade import TellUpgrade, Upgrade
 from palimpsest.services.folder.session import FolderSession
 from palimpsest.services.models.editor_models import EditorModels
 from palimpsest.services.models.keys import Keys
@@ -26,6 +27,9 @@ class EditorsWord:
     """The settings as they came, unchecked."""
 
 
+HearUpgrade = Callable[[Path, Upgrade | None], None]
+
+
 def _is_text(root: Path) -> bool:
     """Whether the path is valid text."""
     return not any("\ud800" <= character <= "\udfff" for character in str(root))
@@ -35,7 +39,7 @@ def _is_text(root: Path) -> bool:
 class Folders:
     """Opens each folder once, when it is first needed, and closes it when nobody uses it."""
 
-    open_session: Callable[[Path, EditorsWord], Awaitable[FolderSession]]
+    open_session: Callable[[Path, EditorsWord, TellUpgrade], Awaitable[FolderSession]]
     renew: Callable[[FolderSession, EditorsWord], Awaitable[FolderSession]]
     """Makes the session for the current settings; returns the same one when nothing has changed."""
     keys: Keys
@@ -62,6 +66,7 @@ class Folders:
     """Tasks that wait until an unused folder can be closed."""
     _is_closed: bool = False
     _closing: dict[Path, asyncio.Task[None]] = field(default_factory=dict)
+    _upgrade_listeners: list[HearUpgrade] = field(default_factory=list)
 
     def hold(self, root: Path, holder: object) -> None:
         """Register `holder` as a user of the resolved folder, open or not. Call it before `get`: a folder without
@@ -147,7 +152,25 @@ class Folders:
                     "opened: neither editors nor models can say its name. Rename it, then open it again."
                 )
             raise NotFound(f"The folder {root} does not exist. Open one that does.")
-        return await self.open_session(root, self._words.get(root, EditorsWord()))
+        loop = asyncio.get_running_loop()
+
+        def tell(upgrade: Upgrade) -> None:
+            loop.call_soon_threadsafe(self._tell_upgrade, root, upgrade)
+
+        try:
+            return await self.open_session(root, self._words.get(root, EditorsWord()), tell)
+        finally:
+            self._tell_upgrade(root, None)
+
+    def watch_upgrades(self, hear: HearUpgrade) -> Callable[[], None]:
+        """Calls `hear` while a folder is being opened whose store is of an older version: with each step, and with None
+        at the end of every opening. Returns what ends that."""
+        self._upgrade_listeners.append(hear)
+        return lambda: self._upgrade_listeners.remove(hear)
+
+    def _tell_upgrade(self, root: Path, upgrade: Upgrade | None) -> None:
+        for hear in list(self._upgrade_listeners):
+            hear(root, upgrade)
 
     async def hear(
         self, root: Path, *, is_trusted: bool | None = None, settings: Mapping[str, Any] | None = None

@@ -32,7 +32,7 @@ from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.failures import explain
 from palimpsest.storage.maintenance import chain_check, forest_check, hidden_words
 from palimpsest.storage.sql import bind_thread, execute
-from palimpsest.storage.store import MIGRATIONS
+from palimpsest.storage.upgrades import MIGRATIONS
 from palimpsest.wording import counted
 
 _BUSY_TIMEOUT_S: Final = 10

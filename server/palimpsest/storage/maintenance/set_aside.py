@@ -15,6 +15,7 @@ from typing import Literal
 from filelock import Timeout
 
 from palimpsest.domain.errors import StoreError
+from palimpsest.domain.upgrade import TellUpgrade, untold
 from palimpsest.storage.backups import now_in_names
 from palimpsest.storage.directory import DATABASE_NAME, SUSPECT_NAME
 from palimpsest.storage.failures import explain, is_damage
@@ -22,7 +23,9 @@ from palimpsest.storage.server_locks import live_servers, migration_lock
 from palimpsest.storage.store import Store, open_store
 
 
-async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> tuple[Store, Path | None]:
+async def open_sound_store(
+    directory: Path, synchronous: Literal["NORMAL", "FULL"], tell: TellUpgrade = untold
+) -> tuple[Store, Path | None]:
     """The store, and the path of the damaged one that was in its place; None when there was none.
 
     Raises StoreError as `open_store`, and when a damaged store is held by another server.
@@ -32,11 +35,11 @@ async def open_sound_store(directory: Path, synchronous: Literal["NORMAL", "FULL
     if suspect.exists() and not live_servers(directory):
         aside = await asyncio.to_thread(_set_aside, directory)
     try:
-        return await open_store(directory, synchronous), aside
+        return await open_store(directory, synchronous, tell), aside
     except StoreError:
         if not suspect.exists() or (aside := await asyncio.to_thread(_set_aside, directory)) is None:
             raise
-        return await open_store(directory, synchronous), aside
+        return await open_store(directory, synchronous, tell), aside
 
 
 def _set_aside(directory: Path) -> Path | None:
