@@ -237,12 +237,7 @@ async def purges(directory: Path, service: Service, n_messages: int) -> list[Fig
         await pinging
     return [
         beside(f"purging {n_messages:,} messages", [(bare, took)], "one DELETE of as many rows", None),
-        alone(
-            "the longest wait of another request meanwhile",
-            [max(waits)],
-            50,
-            note="the import is still being indexed then",
-        ),
+        alone("the longest wait of another request meanwhile", [max(waits)], 50),
     ]
 
 

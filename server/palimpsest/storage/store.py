@@ -131,7 +131,8 @@ class Store:
         return await asyncio.shield(self._reader.run(call))
 
     async def search(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `read`, on a thread of its own, for calls that may read much of the store. No other read waits for it."""
+        """As `read`, on a thread of its own, for calls that may read much, such as a whole conversation. No other read
+        waits for it."""
         call = functools.partial(self._in_transaction, self._search_db, function, *args, **kwargs)
         return await asyncio.shield(self._searcher.run(call))
 

@@ -96,13 +96,13 @@ async def test_no_step_waits_for_many_messages_and_one_reading_of_them_is_under_
     await books.ask(await state_of(b), ids_and_names)
     await b.session.conversations.roll_back(b.conversation_id, MessageId(78))
     await b.session.folder.background.settle(b.conversation_id)
-    state, read, begun = await state_of(b), b.store.read, list[object]()
+    state, search, begun = await state_of(b), b.store.search, list[object]()
 
     async def noting(function: Callable[..., object], *args: object) -> object:
         begun.append(function)
-        return await read(function, *args)
+        return await search(function, *args)
 
-    monkeypatch.setattr(b.store, "read", noting)
+    monkeypatch.setattr(b.store, "search", noting)
     for _ in range(4):
         assert not (await books.note(state, 0, 1_000)).text, "what was read before the roll back counts no longer"
     assert not begun

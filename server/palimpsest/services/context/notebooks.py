@@ -137,7 +137,7 @@ class Notebooks:
             lives = (piece.message for piece in state.pieces if isinstance(piece, MessagePiece))
             return [message for message in lives if message.id >= first]
 
-        return await self.store.read(message_log.read_visible, state.id, first, MessageId(state.n_messages))
+        return await self.store.search(message_log.read_visible, state.id, first, MessageId(state.n_messages))
 
 
 def _pages(state: ContextState) -> Sequence[Summary]:

@@ -115,7 +115,7 @@ async def past_request(
         words = sent_requests.read_words(owner, [request])
         return words, message_log.read_counts(owner, tokenizer.name, min(words.messages, default=0))
 
-    words, counts = await engine.store.read(read_words)
+    words, counts = await engine.store.search(read_words)
     try:
         context = await asyncio.to_thread(_made_again, owner, step, request, words, model, tokenizer, counts)
     except _Gone as gone:
@@ -144,7 +144,7 @@ async def request_about(engine: ContextEngine, conversation_id: ConversationId, 
 async def check_requests(engine: ContextEngine, conversation_id: ConversationId) -> RequestsCheck:
     """Makes every request of the conversation's own turns again. Takes some milliseconds for each, and the memory that
     the whole conversation needs. Raises NotFound."""
-    steps, words = await engine.store.read(read_requests, conversation_id)
+    steps, words = await engine.store.search(read_requests, conversation_id)
     return await asyncio.to_thread(check, conversation_id, steps, words, engine.models)
 
 

@@ -340,7 +340,7 @@ async def load_state(
     frame: Frame,
 ) -> ContextState:
     """The state as the store has it. A conversation without a cut begins with everything live."""
-    rows = await store.read(_read, conversation_id, tokenizer.name)
+    rows = await store.search(_read, conversation_id, tokenizer.name)
     counts = await ensure_counts(store, conversation_id, rows.live_messages, rows.counts, tokenizer)
     frame_tokens = FrameTokens(frame.system_tokens(tokenizer.count), frame.tools_tokens(tokenizer.count))
     pieces: list[Piece] = [block(summary, tokenizer) for summary in rows.summaries.values()]
@@ -397,6 +397,6 @@ async def load_everything(
         usable = [summary for summary in whole if summary_tree.is_usable(summary, hidden)]
         return visible, message_log.read_counts(state.id, tokenizer.name, 0), usable
 
-    messages, counts, summaries = await store.read(read)
+    messages, counts, summaries = await store.search(read)
     counts = await ensure_counts(store, state.id, messages, counts, tokenizer)
     return [live(message, counts[message.id], None, tokenizer) for message in messages], summaries

@@ -252,7 +252,7 @@ class HistoryEditor:
             visible = message_log.read_visible(state.id, start, end)
             return visible, message_log.read_counts(state.id, state.tokenizer.name, start)
 
-        messages, counts = await store.read(read)
+        messages, counts = await store.search(read)
         counts = await ensure_counts(store, state.id, messages, counts, state.tokenizer)
         known = {piece.message.id: piece for piece in state.pieces if isinstance(piece, MessagePiece)}
         fresh = [known.get(m.id) or live(m, counts[m.id], None, state.tokenizer) for m in messages]

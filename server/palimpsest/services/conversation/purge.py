@@ -65,15 +65,15 @@ class Purging:
 
     async def scope_of(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         """The extent of a purge. Raises NotFound, or InvalidRequest for a range that does not exist."""
-        return await self.contexts.store.read(purging.find_scope, conversation_id, wanted)
+        return await self.contexts.store.search(purging.find_scope, conversation_id, wanted)
 
     async def _purge(self, conversation_id: ConversationId, wanted: Range) -> Scope:
         store = self.contexts.store
-        found = scope = await store.read(purging.find_scope, conversation_id, wanted)
+        found = scope = await store.search(purging.find_scope, conversation_id, wanted)
         sent: tuple[tuple[str, int, int], ...] = ()
         while self.everywhere is not None and scope.stretches != sent:  # what was said meanwhile belongs to it, too
             await self.everywhere(sent := scope.stretches)
-            scope = await store.read(purging.find_scope, conversation_id, wanted)
+            scope = await store.search(purging.find_scope, conversation_id, wanted)
         async with self.contexts.background.paused(scope.touched):  # no background work reads the words
             done = await store.run(purging.purge, store.writer(utc_now()), conversation_id, wanted)
             try:

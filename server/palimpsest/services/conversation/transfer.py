@@ -75,7 +75,7 @@ class Transfers:
 
     async def export(self, conversation_id: ConversationId) -> Exported:
         """Export all committed messages, as of one moment. Never waits for a turn. Raises NotFound."""
-        transfer = await self.conversations.store.read(transfers.read, conversation_id)
+        transfer = await self.conversations.store.search(transfers.read, conversation_id)
         return Exported(await asyncio.to_thread(encode, transfer), len(transfer.messages))
 
     async def export_to(self, conversation_id: ConversationId, path: Path, *, overwrites: bool) -> Exported:

@@ -217,7 +217,7 @@ class FactKeeper:
 
     async def all_facts(self) -> list[StoredFact]:
         """The open facts, the oldest first."""
-        return [each for each in await self.store.read(facts.all_known) if each.is_open]
+        return [each for each in await self.store.search(facts.all_known) if each.is_open]
 
     async def search(self, text: str, limit: int = 20) -> list[StoredFact]:
         """The open facts that match the words, the best first. Raises InvalidRequest for a limit out of range."""

@@ -163,7 +163,7 @@ class Replayer:
         self, conversation_id: ConversationId, recording: Recording, state: ContextState, report: ReplayReport
     ) -> None:
         """Check that nothing is lost: every message is stored and chained, and a restart prepares the same context."""
-        stored = await self._store.read(message_log.read, conversation_id, 0)
+        stored = await self._store.search(message_log.read, conversation_id, 0)
         said = [content for step in recording.steps for content in step]
         report.n_messages = len(stored)
         if [message.content for message in stored] != said:

@@ -82,7 +82,7 @@ async def plan(sharing: Sharing, conversation_id: ConversationId, team: str) -> 
     """Raises NotFound, HubIsAway, HubFailed."""
     who = tuple(await readers(sharing, team))
     await _bring_beginning_into_step(sharing, conversation_id)
-    transfer = await sharing.store.read(transfers.read, conversation_id)
+    transfer = await sharing.store.search(transfers.read, conversation_id)
     reason = await _copy_reason(sharing, transfer, team)
     leaving = own_messages(transfer) if reason is None else transfer.messages
     cleaned = await asyncio.to_thread(to_clean, leaving, sharing.terms.cleaner)
@@ -115,7 +115,7 @@ async def share(sharing: Sharing, conversation_id: ConversationId, team: str) ->
 async def _share(sharing: Sharing, conversation_id: ConversationId, team: str) -> ConversationId:
     """Nothing changes here before the hub has agreed, and nothing that was said goes out before that is known here: a
     purge would miss it. So the title comes as the first entry."""
-    transfer = await sharing.store.read(transfers.read, conversation_id)
+    transfer = await sharing.store.search(transfers.read, conversation_id)
     copy: Transfer | None = None
     if await _copy_reason(sharing, transfer, team) is not None:
         # The same one when it is tried again, because nobody knows whether the hub heard the last try.
