@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyte
 from tests.waiting import WAIT_S
 
@@ -147,6 +148,11 @@ class Terminal:
     def interrupt(self) -> None:
         """SIGINT from elsewhere than the keyboard."""
         self._chat.send_signal(signal.SIGINT)
+
+    def kill_server(self) -> None:
+        """Kills the server of the chat."""
+        (server,) = psutil.Process(self._chat.pid).children()
+        server.kill()
 
     def expect(self, text: str) -> str:
         """Wait for text behind what was matched last; what came up to its end, as sent, controls included."""

@@ -77,7 +77,7 @@ def test_what_is_being_typed_when_a_question_comes_is_no_answer(chats: Chats) ->
         assert terminal.leave() == 0
 
 
-def test_a_change_is_shown_in_colors_and_two_questions_one_after_the_other(chats: Chats) -> None:
+def test_a_change_is_shown_in_colors_and_no_second_yes_answers_a_question_that_was_not_read(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("edits" + ENTER)
@@ -87,6 +87,9 @@ def test_a_change_is_shown_in_colors_and_two_questions_one_after_the_other(chats
         assert not any("Change b.py?" in line for line in terminal.transcript)
         terminal.type("y" + ENTER)
         terminal.expect("Change b.py?")
+        terminal.type("y" + ENTER)
+        terminal.expect("That came before this could be read. Answer once more.")
+        terminal.until("then Enter")
         terminal.type("n" + ENTER)
         terminal.expect("a.py once, b.py deny")
         assert terminal.leave() == 0
@@ -97,12 +100,13 @@ def test_a_change_is_shown_in_colors_and_two_questions_one_after_the_other(chats
 def test_a_terminal_that_only_prints_asks_too(chats: Chats) -> None:
     with chats.terminal(env={"TERM": "dumb"}) as terminal:
         terminal.expect("> ")
-        terminal.type("approve\n")
+        terminal.type("approve\ny\n")
         terminal.expect("y yes, n no, a always, ! never? ")
         terminal.type("what?\n")
         terminal.expect("y yes, n no, a always, ! never? ")
         terminal.type("a\n")
         terminal.expect("The answer is always")
+        terminal.expect("You said in conversation-1: y.")
         assert terminal.leave("/quit\n") == 0
 
 

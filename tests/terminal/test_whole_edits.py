@@ -207,6 +207,32 @@ async def test_a_kill_at_the_moment_of_the_write_leaves_the_file_whole(chats: Re
     assert chats.text("prices.py") == PRICES
 
 
+async def test_a_kill_before_the_user_has_answered_is_said_to_have_done_nothing(
+    chats: RealChats, fake: FakeProvider
+) -> None:
+    chats.model_edits(("prices.py", "net * 1.19", "net * (1 + RATE)"))
+    fake.script[1] = Reply(text="Again.")
+
+    def play() -> None:
+        with chats.terminal() as terminal:
+            terminal.expect_prompt()
+            terminal.type("Do it" + ENTER)
+            terminal.until("Change prices.py?", "then Enter")
+            terminal.kill_server()
+            terminal.expect("without a yes, nothing is done.")
+            terminal.expect("→ Changing prices.py · no result")
+            assert terminal.end() == 1
+        with chats.terminal() as terminal:
+            terminal.expect_prompt()
+            command(terminal, "/changes", "No edit of a file is kept")
+            command(terminal, "and now?", "Again.")
+            assert terminal.leave() == 0
+
+    await asyncio.to_thread(play)
+    assert "nothing was done" in told_of_tools(fake)[0]
+    assert chats.text("prices.py") == PRICES
+
+
 @pytest.mark.parametrize("seed", range(2))
 async def test_thirty_edits_of_ten_files_are_taken_back_and_no_line_of_the_users_is_lost(
     chats: RealChats, seed: int

@@ -90,7 +90,10 @@ MIRRORS: dict[type[Enum], Mirror] = {
     transfer.ImportOutcome: Mirror(own_transfer.Outcome),
     turns.TurnStatus: Mirror(states.TurnState, frozenset(("RUNNING",)), RUNNING),
     turns.DeltaType: Mirror(
-        journal.EventType, frozenset(("TURN",)), frozenset(("COUNTED", "IMAGE", "OPAQUE")), has_own_values=True
+        journal.EventType,
+        frozenset(("TURN",)),
+        frozenset(("COUNTED", "IMAGE", "OPAQUE", "TOOL_ASKED", "TOOL_ALLOWED")),
+        has_own_values=True,
     ),
     usage.Counting: Mirror(tokens.Certainty),
     usage.LimitsSource: Mirror(limits.LimitsSource),

@@ -6,6 +6,8 @@ from typing import Final
 
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 
+READING_S: Final = 0.5
+"""No question is read in less, in seconds: what is entered before that was meant for something else."""
 _ANSWERS: Final = {
     "y": ApprovalAnswer.ONCE,
     "yes": ApprovalAnswer.ONCE,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
-from palimpsest.terminal.answers import answer_of
+from palimpsest.terminal.answers import READING_S, answer_of
 from palimpsest.terminal.console import ConsoleView
 from palimpsest.terminal.rendering import code, plain
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
@@ -21,7 +21,12 @@ from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
 class _Question:
     asked: ApprovalRequestParams
     answer: asyncio.Future[ApprovalAnswer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    is_shown: bool = False
+    shown_s: float | None = None
+    """When it was shown, by the loop's clock; None: not yet."""
+
+    @property
+    def can_be_read(self) -> bool:
+        return self.shown_s is not None and asyncio.get_running_loop().time() - self.shown_s >= READING_S
 
 
 class Approvals:
@@ -46,7 +51,7 @@ class Approvals:
             self._screen.print(Text(f"  {texts.ANSWERED[answer.value]}", "note"), goes_on=True)
             return answer
         except asyncio.CancelledError:
-            if question.is_shown:
+            if question.shown_s is not None:
                 self._screen.print(Text(f"  {texts.QUESTION_GONE}", "note"), goes_on=True)
             raise
         finally:
@@ -54,12 +59,16 @@ class Approvals:
             self._show_first()
 
     def take(self, line: str) -> bool:
-        """Whether the line is an answer to the oldest question, which it then settles."""
+        """Whether the line is an answer to the oldest question, which it then settles. One that was entered before that
+        question could be read was for another, and settles nothing."""
         if not self._open:
             return False
-        answer = answer_of(line, self._open[0].asked)
-        if answer is not None:
-            self._settle(self._open[0], answer)
+        question = self._open[0]
+        answer = answer_of(line, question.asked)
+        if answer is not None and question.can_be_read:
+            self._settle(question, answer)
+        elif answer is not None and not question.answer.done():
+            self._screen.print(Text(f"  {texts.TOO_EARLY}", "note"), goes_on=True)
         return answer is not None
 
     def deny(self) -> bool:
@@ -72,6 +81,8 @@ class Approvals:
         """The choices, for the line above the input."""
         asked = self._open[0].asked
         line = Text.assemble(("? ", "question"))
+        if not self._open[0].can_be_read:
+            return line
         for key, meaning in texts.CHOICES:
             if key != "a" or asked.may_be_always:
                 line.append(key, "key").append(f" {meaning}  ", "note")
@@ -82,9 +93,9 @@ class Approvals:
             question.answer.set_result(answer)
 
     def _show_first(self) -> None:
-        if self._open and not self._open[0].is_shown:
+        if self._open and self._open[0].shown_s is None:
             question = self._open[0]
-            question.is_shown = True
+            question.shown_s = asyncio.get_running_loop().time()
             asked = question.asked
             shown = sanitise(asked.shown)
             self._view.settle()

@@ -161,7 +161,7 @@ class ConsoleView:
     def finish(self) -> None:
         self.settle()
         for call in self._tool_calls.values():
-            self._show_call(call, texts.NO_RESULT)
+            self._show_call(call, texts.used(call.name)[0], texts.NO_RESULT)
         self._tool_calls.clear()
         self._setback = ""
         self._waiting = ""
@@ -211,7 +211,8 @@ class ConsoleView:
                     doing = f"{texts.used(call.name)[0]} {call.target}".rstrip()
                     self.screen.print(Text(f"→ {one_line(texts.not_done(doing, reason))}", "note"))
                 else:
-                    self._show_call(call, "" if call.name == EDIT_TOOL else counted(len(text.splitlines()), "line"))
+                    outcome = "" if call.name == EDIT_TOOL else counted(len(text.splitlines()), "line")
+                    self._show_call(call, texts.used(call.name)[1], outcome)
                 self.wait_for(self._model_does(texts.THINKING))
             case DeltaType.DONE:
                 self.settle()
@@ -225,8 +226,8 @@ class ConsoleView:
     def _model_does(self, what: str) -> str:
         return f"{self.model or texts.THE_MODEL} {what}"
 
-    def _show_call(self, call: _ToolCall, outcome: str) -> None:
-        done = f"{texts.used(call.name)[1]} {call.target}".rstrip()
+    def _show_call(self, call: _ToolCall, verb: str, outcome: str) -> None:
+        done = f"{verb} {call.target}".rstrip()
         tail = f" · {outcome}" if outcome else ""
         line = _fitted(f"→ {done}", self.screen.width - len(tail))
         self.screen.print(Text(f"{line}{tail}", "note", no_wrap=True))

@@ -7,8 +7,10 @@ the context go to stderr; the lines after an error are still answered, and the e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import sys
+from collections import deque
 from collections.abc import Sequence
 from typing import TextIO, assert_never
 
@@ -16,7 +18,7 @@ import attrs
 
 from palimpsest.printing import sanitise, say_json
 from palimpsest.terminal import texts
-from palimpsest.terminal.answers import answer_of
+from palimpsest.terminal.answers import READING_S, answer_of
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
 from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import CommandFailed, ServerGone, TerminalError, describe
@@ -130,6 +132,8 @@ class PlainConversation:
         self._has_person = sys.stdin.isatty() and sys.stdout.isatty()
         """Whether somebody sits there, who sees a prompt, can be asked, and goes on after Ctrl-C."""
         self._reader: LineReader | None = None
+        self._ahead: deque[bytes] = deque()
+        """Lines that were entered before a question could be read: they are no answers to it."""
         session.connection.note = self._view.fail
         self._turn: Turn | None = None
         self._has_failed = False
@@ -185,7 +189,8 @@ class PlainConversation:
         while not (self._commands.wants_to_quit or self._is_interrupted):
             if self._has_person:
                 self._view.ask("> ")
-            if (line := await self._reader.next()) is None:
+            line = self._ahead.popleft() if self._ahead else await self._reader.next()
+            if line is None:
                 break
             number += 1
             await self._answer(self._decode(line, number))
@@ -242,6 +247,11 @@ class PlainConversation:
         """Ask the person at the terminal."""
         assert self._reader is not None
         self._view.say(f"{asked.title}\n{asked.shown}\n{texts.applies(asked.may_be_always, asked.covers)}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READING_S):
+                while (line := await self._reader.next()) is not None:
+                    self._ahead.append(line)
+                return ApprovalAnswer.DENY
         choices = ", ".join(f"{key} {meaning}" for key, meaning in texts.CHOICES if key != "a" or asked.may_be_always)
         while True:
             self._view.ask(f"{choices}? ")

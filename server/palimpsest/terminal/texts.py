@@ -152,7 +152,8 @@ def not_done(doing: str, reason: str) -> str:
 
 CHOICES: Final = (("y", "yes"), ("n", "no"), ("a", "always"), ("!", "never"))
 THEN_ENTER: Final = "then Enter"
-QUESTION_GONE: Final = "The question was answered elsewhere, or is no longer asked."
+TOO_EARLY: Final = "That came before this could be read. Answer once more."
+QUESTION_GONE: Final = "Answered elsewhere, or no longer asked: without a yes, nothing is done."
 ANSWERED: Final = {"once": "Yes.", "always": "Yes, always.", "deny": "No.", "never": "No, never."}
 
 

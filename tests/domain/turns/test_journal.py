@@ -88,6 +88,16 @@ def test_a_started_tool_is_told_apart_from_one_that_never_ran() -> None:
     assert "not run" in waiting.results[0].text
 
 
+@pytest.mark.parametrize("ending", [Ending.CANCELLED, Ending.ERRORED, Ending.INTERRUPTED])
+def test_what_the_user_had_not_allowed_yet_was_not_done(ending: Ending) -> None:
+    asked, allowed = (JournalEvent(kind, "", "1", "read") for kind in (EventType.TOOL_ASKED, EventType.TOOL_ALLOWED))
+    events = [*call("1", "{}"), DONE, start("1"), asked]
+    for marks, is_unknown in (([], False), ([allowed], True), ([allowed, asked], False)):
+        _, said = to_messages([*events, *marks], ending)
+        assert ("unknown whether it took effect" in said.results[0].text) is is_unknown
+        assert ("nothing was done" in said.results[0].text) is not is_unknown
+
+
 def test_calls_that_came_under_one_id_keep_their_own_arguments_and_results() -> None:
     events = [*call("c", '{"a":', "1}"), *call("c-2", "{}"), *call("c", '{"b":2}'), *call("c", '{"b":3}')]
     done = JournalEvent(EventType.DONE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from tests.sent import NOTHING
@@ -30,7 +31,7 @@ from palimpsest.services.context.summaries.summarizers import SummaryTask, Writt
 from palimpsest.services.models.editor_models import EditorId
 from palimpsest.services.tools.approvals import Approvals
 from palimpsest.services.tools.editors import Editors
-from palimpsest.services.tools.toolbox import Tool, ToolOutput
+from palimpsest.services.tools.toolbox import Tool, ToolOutput, TurnScope
 from palimpsest.services.turns.recovery import BrokenAnswer, Recovery
 from palimpsest.services.turns.running import RunningTurn
 from palimpsest.services.workspace.trust import FolderTrust
@@ -503,15 +504,19 @@ async def test_a_turn_stopped_while_the_user_is_asked_takes_the_question_back(be
     editor, editors = ScriptedEditor(gate=asyncio.Event()), Editors()
     editors.attach(editor)
 
-    async def run(_: str) -> ToolOutput:
-        approvals = Approvals(b.store, editors, FolderTrust(True))
-        await approvals.require(SCOPE, edit_request("a.py", "a diff"))
-        raise AssertionError
+    def make(scope: TurnScope) -> Sequence[Tool]:
+        async def run(_: str) -> ToolOutput:
+            approvals = Approvals(b.store, editors, FolderTrust(True))
+            await approvals.require(replace(SCOPE, wait=scope.wait), edit_request("a.py", "a diff"))
+            raise AssertionError
 
-    b = await bench([calls(("1", "edit", "{}"))], tools=(Tool(ToolSchema("edit", "", {}), run, is_read_only=False),))
+        return [Tool(ToolSchema("edit", "", {}), run, is_read_only=False)]
+
+    b = await bench([calls(("1", "edit", "{}"))], tools=tuple(make(SCOPE)))
+    b.session.turns.services.toolbox.makers = (make,)
     assert await stopped_at(await begun(b), editor.is_asked) == "cancelled"
     assert (len(editor.asked), editor.n_withdrawn) == (1, 1)
-    assert "unknown whether it took effect" in (await b.said())[2][1]
+    assert "nothing was done" in (await b.said())[2][1]
     assert await goes_on(b)
 
 

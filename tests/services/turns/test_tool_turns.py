@@ -195,7 +195,7 @@ async def test_what_the_user_denies_is_not_done_and_the_turn_goes_on(desk: Desk,
     assert b.editor.ran == []
 
 
-async def test_a_cancel_while_a_tool_hangs_keeps_earlier_results_and_says_what_is_unknown(
+async def test_a_cancel_while_the_user_is_asked_keeps_earlier_results_and_says_that_nothing_was_done(
     desk: Desk, root: Path
 ) -> None:
     asked = (
@@ -213,7 +213,7 @@ async def test_a_cancel_while_a_tool_hangs_keeps_earlier_results_and_says_what_i
     stored = [text for role, text, _ in await b.said() if role == "tool"]
     assert stored == [
         "1\tdef alpha():\n2\t    return 1",
-        "The tool call was cancelled; it is unknown whether it took effect.",
+        "The turn ended before the user said whether this may be done, so nothing was done.",
         "The tool call was not run, because the turn ended first.",
     ]
     b.editor.gate = None

@@ -39,6 +39,10 @@ class EventType(StrEnum):
     TOOL_CALL = "tool_call"
     TOOL_ARGUMENTS = "tool_arguments"
     TOOL_START = "tool_start"
+    TOOL_ASKED = "tool_asked"
+    """The call waits for the user's word before it does anything."""
+    TOOL_ALLOWED = "tool_allowed"
+    """The user agreed; what follows may take effect."""
     TOOL_OUTPUT = "tool_output"
     TOOL_RESULT = "tool_result"
     IMAGE = "image"
@@ -109,6 +113,7 @@ again, and a tool that changes something asks the user first."""
 _WRITTEN_CHARACTERS: Final = 8_000
 """Of what such a call had written: the newest."""
 NEVER_RUN: Final = "The tool call was not run, because the turn ended first."
+NEVER_ALLOWED: Final = "The turn ended before the user said whether this may be done, so nothing was done."
 
 
 def counted_event(usage: TokenUsage) -> JournalEvent:
@@ -153,10 +158,13 @@ def to_messages(events: Sequence[JournalEvent], ending: Ending) -> list[Content]
     results = {event.call_id: event for event in events if event.type is EventType.TOOL_RESULT}
     started = {event.call_id for event in events if event.type is EventType.TOOL_START}
     shown = [event for event in events if event.type is EventType.IMAGE]
+    marks = {each.call_id: each.type for each in events if each.type in (EventType.TOOL_ASKED, EventType.TOOL_ALLOWED)}
     for call in messages[0].calls:
         if (result := results.get(call.call_id)) is not None:
             images = [_image_of(each) for each in shown if each.call_id == call.call_id]
             messages.append(tool_result(call, result.text, is_error=result.is_error, images=images))
+        elif marks.get(call.call_id) is EventType.TOOL_ASKED:
+            messages.append(tool_result(call, NEVER_ALLOWED, is_error=True))
         elif call.call_id in started and ending in CUT_SHORT:
             messages.append(tool_result(call, CUT_SHORT[ending] + _written_by(call.call_id, events), is_error=True))
         else:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from palimpsest.domain.context.prepared import PreparedContext, Segment
 from palimpsest.domain.messages import Content, MessageId, MessageStatus, Role, TextPart, ToolCallPart, ToolResultPart
-from palimpsest.domain.turns.journal import CUT_SHORT, NEVER_RUN
+from palimpsest.domain.turns.journal import CUT_SHORT, NEVER_ALLOWED, NEVER_RUN
 from palimpsest.domain.turns.states import TurnState
 
 GO_ON: Final = Content(
@@ -84,7 +84,7 @@ def last_batch(answer: Sequence[Content]) -> tuple[BatchCall, ...]:
 def _fate(result: ToolResultPart) -> CallFate:
     if result.is_error and result.text in CUT_SHORT.values():
         return CallFate.UNKNOWN
-    return CallFate.NOT_RUN if result.is_error and result.text == NEVER_RUN else CallFate.FINISHED
+    return CallFate.NOT_RUN if result.is_error and result.text in (NEVER_RUN, NEVER_ALLOWED) else CallFate.FINISHED
 
 
 def with_go_on(

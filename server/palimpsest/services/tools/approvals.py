@@ -83,16 +83,20 @@ class Approvals:
 
     async def ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
         """The user's answer, which is not kept; None when no editor can ask."""
+        await scope.wait(True)
         asked = [
             asyncio.create_task(_answer_of(editor, scope, request), name="approval")
             for editor in self.editors.attached()
         ]
         try:
-            return await _first(asked)
+            answer = await _first(asked)
         finally:
             for task in asked:
                 task.cancel()  # removes the question from the other screens
             await asyncio.gather(*asked, return_exceptions=True)
+        if answer in (Answer.ONCE, Answer.ALWAYS):
+            await scope.wait(False)
+        return answer
 
     async def _ask(self, scope: TurnScope, request: ApprovalRequest) -> Answer | None:
         answer = await self.ask(scope, request)

@@ -30,6 +30,10 @@ def unheard(_text: str) -> None:
     """Says something where nobody watches."""
 
 
+async def unmarked(_waits: bool) -> None:
+    """Marks nothing where nothing is journaled."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnScope:
     """The conversation and the turn of a call."""
@@ -38,6 +42,9 @@ class TurnScope:
     turn_id: TurnId
     say: Callable[[str], None] = field(default=unheard, compare=False)
     """Shows a piece of what the running call writes, and returns at once. It is no part of the result."""
+    wait: Callable[[bool], Awaitable[None]] = field(default=unmarked, compare=False)
+    """Remembers that the running call waits for the user's word (True), or that they agreed (False): a turn that ends
+    in between did nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,16 @@ class LiveOutput:
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="live output")
 
+    async def wait(self, waits: bool) -> None:
+        """The running call waits for the user's word, or they agreed: returns when that is durable. Raises what a write
+        raised."""
+        if self._writing is not None:
+            await self._writing
+        if (journal := self._journal) is not None and (call := self._call) is not None:
+            mark = EventType.TOOL_ASKED if waits else EventType.TOOL_ALLOWED
+            await journal.append(JournalEvent(mark, "", call.call_id, call.name))
+            await journal.drain()
+
     async def end(self) -> None:
         """The call has ended: returns when all that it said is on its way to the journal. Raises what a write raised.
         Where it is cancelled, the rest is not shown."""

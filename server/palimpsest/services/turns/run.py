@@ -163,7 +163,7 @@ class TurnRun:
         self._continuation = await read_continuation(services.store, turn.conversation_id)
         fallback = Fallback(services.contexts)
         await services.toolbox.settle()
-        scope = TurnScope(turn.conversation_id, turn.id, self._live.say)
+        scope = TurnScope(turn.conversation_id, turn.id, self._live.say, self._live.wait)
         if services.may_spend is not None and context.state.model.provider != OFFLINE:
             await services.may_spend(scope)
         tools = services.toolbox.for_turn(scope)
