@@ -86,7 +86,7 @@ async def test_two_files_are_changed_while_the_user_types_on_and_one_is_taken_ba
 async def test_what_the_user_refuses_or_has_changed_meanwhile_is_not_made_and_new_files_are(
     chats: RealChats, fake: FakeProvider
 ) -> None:
-    chats.model_edits(("prices.py", "RATE", "TAX"), ("names.txt", "two", "2"), ("new é.py", "", "x = 1\n"))
+    chats.model_edits(("prices.py", "RATE", "TAX"), ("names.txt", "two", "2"), ("new/é.py", "", "x = 1\n"))
 
     def play() -> None:
         with chats.terminal() as terminal:
@@ -97,17 +97,17 @@ async def test_what_the_user_refuses_or_has_changed_meanwhile_is_not_made_and_ne
             chats.write("names.txt", NAMES + "\r\nmine")
             answer(terminal, "Change names.txt?", "y")
             terminal.expect("Changing names.txt: not done. The file has changed since")
-            answer(terminal, "new é.py?", "y")
+            answer(terminal, "new/é.py?", "y")
             terminal.expect("1 edit made.")
             terminal.expect_prompt()
-            assert chats.text("new é.py") == "x = 1\n"
-            command(terminal, "/revert", "new é.py: taken back.")
+            assert chats.text("new/é.py") == "x = 1\n"
+            command(terminal, "/revert", "new/é.py: taken back.")
             assert terminal.leave() == 0
 
     await asyncio.to_thread(play)
     assert (chats.text("prices.py"), chats.text("names.txt")) == (PRICES, NAMES + "\r\nmine")
-    assert not (chats.folder / "new é.py").exists()
-    assert told_of_tools(fake)[2] == "Applied and saved: new é.py."
+    assert not (chats.folder / "new/é.py").exists()
+    assert told_of_tools(fake)[2] == "Applied and saved: new/é.py."
 
 
 async def test_a_retry_takes_the_edits_of_what_it_hides_back(chats: RealChats) -> None:

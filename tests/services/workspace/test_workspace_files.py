@@ -17,7 +17,7 @@ from tests.properties import examples
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
 from palimpsest.services.workspace import handles as folder_handles
-from palimpsest.services.workspace.files import MAX_FILE_BYTES, MAX_LINKS, Place, PlaceKind, WorkspaceFiles
+from palimpsest.services.workspace.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_LINKS, Place, PlaceKind, WorkspaceFiles
 
 needs_links = pytest.mark.skipif(not folder_handles.CAN_STEP, reason="needs links, and folders opened step by step")
 
@@ -116,6 +116,20 @@ def test_a_path_that_means_nothing_inside_is_refused_with_the_reason(
 def test_a_folder_that_only_begins_like_the_root_is_outside(files: WorkspaceFiles, root: Path) -> None:
     refused(files, f"{root}less/secret.txt", "outside")
     refused(files, f"{root}/../outside/secret.txt", r"`\.\.`")
+
+
+def test_a_file_of_a_folder_that_is_to_be_made_has_a_place_unless_it_would_be_left_out(
+    files: WorkspaceFiles, root: Path
+) -> None:
+    write(root, ".gitignore", text="made/\n*.log\n")
+    write(root, "file.txt")
+    assert files.locate("new/deep/a.py") == Place(("new", "deep", "a.py"), PlaceKind.MISSING)
+    for path in ("new/made/a.py", "new/a.log", "new/node_modules/a.js"):
+        refused(files, path, "ignored")
+    refused(files, "new/.git/hooks/a", "never read")
+    refused(files, "a/" * MAX_DEPTH + "b", "folders deep")
+    with pytest.raises(NotFound):
+        files.locate("file.txt/a.py")
 
 
 @pytest.mark.parametrize("path", ["%2e%2e/outside/secret.txt", "..%2foutside%2fsecret.txt", "src%2Fa.py", "b%2Etxt"])

@@ -25,7 +25,7 @@ class CurrentFiles:
 
     async def text(self, path: str) -> tuple[str, str | None]:
         """The path below the folder, with links resolved, and the current text; None when there is no such file. Raises
-        InvalidRequest for a file that must not be changed, NotFound when its folder does not exist."""
+        InvalidRequest for a file that must not be changed, NotFound for a path below a file."""
         place = await asyncio.to_thread(self.files.locate, path)
         held = self.editors.texts().get(place.path)
         if place.kind is PlaceKind.MISSING:

@@ -46,7 +46,7 @@ class PlaceKind(Enum):
     FOLDER = auto()
     FILE = auto()
     MISSING = auto()
-    """Nothing exists at the path, but its folder does: an editor may hold a file that was never saved."""
+    """Nothing exists at the path, and its folder may be missing too: an editor may hold a file that was never saved."""
     SPECIAL = auto()
     """A device, pipe or socket."""
 
@@ -104,8 +104,8 @@ class WorkspaceFiles:
     def locate(self, path: str) -> Place:
         """The place of a path, which is relative to the folder, or absolute and inside it.
 
-        Raises InvalidRequest, with the reason, for a path that must not be read; NotFound when its folder does not
-        exist.
+        Raises InvalidRequest, with the reason, for a path that must not be read; NotFound when it leads on below a file
+        or, by a link, below nothing.
         """
         names = deque(self._names_of(path))
         _refuse_denied(names, path)
@@ -123,7 +123,7 @@ class WorkspaceFiles:
             entry = folder.entries.get(name)
             mode = 0 if entry is None else entry.status.st_mode
             if self._is_left_out(folder.rules, parts, is_folder=stat.S_ISDIR(mode)):
-                raise InvalidRequest(f"{_quoted(path)} is ignored by .gitignore, or belongs to a tool. It is not read.")
+                raise _ignored(path)
             if stat.S_ISLNK(mode):
                 n_links += 1
                 if n_links > MAX_LINKS:
@@ -131,11 +131,25 @@ class WorkspaceFiles:
                 names.extendleft(reversed(self._follow(folders, name, path)))
             elif stat.S_ISDIR(mode):
                 folders.append(self._enter(parts, folder.rules, path))
+            elif names and entry is None and n_links == 0:
+                return self._missing(folder.rules, parts, tuple(names), path)
             elif names:
                 raise _nothing_at(path)
             else:
                 return Place(parts, _kind_of(mode))
         return Place(folders[-1].parts, PlaceKind.FOLDER)
+
+    def _missing(self, rules: IgnoreRules, folder: tuple[str, ...], names: tuple[str, ...], path: str) -> Place:
+        """The place of `names` below a folder that does not exist."""
+        parts = (*folder, *names)
+        if len(parts) > MAX_DEPTH:
+            raise _too_deep(path)
+        if any(
+            self._is_left_out(rules, parts[:length], is_folder=length < len(parts))
+            for length in range(len(folder), len(parts) + 1)
+        ):
+            raise _ignored(path)
+        return Place(parts, PlaceKind.MISSING)
 
     def read(self, place: Place) -> bytes:
         """The bytes of a regular file of at most MAX_FILE_BYTES. Raises InvalidRequest or NotFound."""
@@ -168,7 +182,7 @@ class WorkspaceFiles:
 
     def _enter(self, parts: tuple[str, ...], rules: IgnoreRules, path: str) -> _Folder:
         if len(parts) > MAX_DEPTH:
-            raise InvalidRequest(f"{_quoted(path)} lies more than {MAX_DEPTH} folders deep.")
+            raise _too_deep(path)
         try:
             folder = self._folder(parts, rules)
         except FileNotFoundError:
@@ -346,6 +360,14 @@ def _refuse_denied(names: Iterable[str], path: str) -> None:
 
 def _leads_out(path: str) -> InvalidRequest:
     return InvalidRequest(f"{_quoted(path)} leads out of the workspace folder through a link.")
+
+
+def _ignored(path: str) -> InvalidRequest:
+    return InvalidRequest(f"{_quoted(path)} is ignored by .gitignore, or belongs to a tool. It is not read.")
+
+
+def _too_deep(path: str) -> InvalidRequest:
+    return InvalidRequest(f"{_quoted(path)} lies more than {MAX_DEPTH} folders deep.")
 
 
 def _nothing_at(path: str) -> NotFound:
