@@ -41,7 +41,7 @@ def test_what_is_typed_is_the_answer(chats: Chats, keys: str, answer: str) -> No
         terminal.expect("Run this command?")
         terminal.expect("rm 'photo⟨U+202E⟩gnp'")
         terminal.expect("`always` and `never` apply to commands in . that begin with: rm.")
-        terminal.until("? y yes  n no  a always  ! never  then Enter")
+        terminal.until("?  y yes  n no  a always  ! never  then Enter")
         terminal.type(keys)
         terminal.expect(f"The answer is {answer}")
         terminal.expect_prompt()
@@ -52,7 +52,7 @@ def test_any_other_line_waits_as_a_message_and_always_is_not_said_to_a_shell(cha
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("shell" + ENTER)
-        terminal.until("? y yes  n no  ! never  then Enter")
+        terminal.until("  y yes  n no  ! never  then Enter")
         for typed in ("", "maybe", "always"):
             terminal.type(typed + ENTER)
         terminal.until("next: maybe", "next: always")
@@ -68,7 +68,7 @@ def test_what_is_being_typed_when_a_question_comes_is_no_answer(chats: Chats) ->
     with chats.terminal() as terminal:
         terminal.expect_prompt()
         terminal.type("approve" + ENTER + "yes, and then")
-        terminal.until("? y yes  n no  a always  ! never  then Enter", "> yes, and then")
+        terminal.until("  y yes  n no  a always  ! never  then Enter", "> yes, and then")
         terminal.type(ENTER)
         terminal.until("next: yes, and then")
         terminal.type("n" + ENTER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,8 +14,12 @@ from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.answers import READING_S, answer_of
 from palimpsest.terminal.console import ConsoleView
+from palimpsest.terminal.render import one_line
 from palimpsest.terminal.rendering import code, plain
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
+
+_TITLE_COLUMNS: Final = 12
+"""With less room, what is asked is left out beside the choices."""
 
 
 @dataclass(slots=True)
@@ -77,16 +82,23 @@ class Approvals:
             self._settle(self._open[0], ApprovalAnswer.DENY)
         return bool(self._open)
 
-    def line(self) -> RenderableType:
-        """The choices, for the line above the input."""
+    def line(self, width: int) -> RenderableType:
+        """What is asked, as far as there is room for it, and the choices: the question itself may have scrolled
+        away."""
         asked = self._open[0].asked
-        line = Text.assemble(("? ", "question"))
-        if not self._open[0].can_be_read:
-            return line
+        line = Text()
+        if self._open[0].can_be_read:
+            self._add_choices(line, asked)
+        title = Text(f"? {one_line(asked.title)}  ", "question")
+        title.truncate(max(width - line.cell_len, 0), overflow="ellipsis")
+        return title.append(line) if title.cell_len >= _TITLE_COLUMNS else Text.assemble(("? ", "question"), line)
+
+    @staticmethod
+    def _add_choices(line: Text, asked: ApprovalRequestParams) -> None:
         for key, meaning in texts.CHOICES:
             if key != "a" or asked.may_be_always:
                 line.append(key, "key").append(f" {meaning}  ", "note")
-        return line.append(texts.THEN_ENTER, "note")
+        line.append(texts.THEN_ENTER, "note")
 
     def _settle(self, question: _Question, answer: ApprovalAnswer) -> None:
         if not question.answer.done():

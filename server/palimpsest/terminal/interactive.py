@@ -186,7 +186,7 @@ class Conversation:
     def _state(self, width: int) -> list[RenderableType]:
         lines: list[RenderableType] = []
         if self._approvals.is_asking:
-            lines.append(self._approvals.line())
+            lines.append(self._approvals.line(width))
         elif self._view.is_waiting:
             lines.append(self._view.waiting_line(width))
         for line in self._waiting:

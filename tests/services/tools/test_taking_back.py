@@ -217,7 +217,9 @@ async def test_a_later_edit_of_the_same_lines_is_named(desk: Desk) -> None:
     listed = await desk.changes.listed(C)
     assert [each.state for each in listed] == [ChangeState.APPLIED] * 2
     assert ["later edit" in (each.problem or "") for each in listed] == [True, False]
-    assert await desk.take_back(first) == [Outcome.REFUSED]
+    (refused,) = await desk.changes.take_back(C, change_ids=[first])
+    assert refused.outcome is Outcome.REFUSED
+    assert "later edit" in (refused.problem or "")
     assert await desk.take_back(first, second) == [Outcome.TAKEN_BACK]
     assert desk.editor.held["a.py"] == "one\ntwo\nthree\n"
 

@@ -151,7 +151,7 @@ class FileChanges:
         chosen = found if change_ids is None else _chosen(found, change_ids)
         if paths is not None:
             chosen = [change for change in chosen if change.path in paths]
-        return await self._take_back(conversation_id, chosen, first)
+        return await self._take_back(conversation_id, chosen, first, found)
 
     async def take_back_range(
         self, conversation_id: ConversationId, start: int, end: int | None, first: AttachedEditor | None = None
@@ -161,26 +161,39 @@ class FileChanges:
         return await self._take_back(conversation_id, found, first)
 
     async def _take_back(
-        self, conversation_id: ConversationId, chosen: Sequence[StoredChange], first: AttachedEditor | None = None
+        self,
+        conversation_id: ConversationId,
+        chosen: Sequence[StoredChange],
+        first: AttachedEditor | None = None,
+        among: Sequence[StoredChange] = (),
     ) -> list[FileOutcome]:
-        """Take back edits, given oldest first; one request after the other."""
+        """Take back edits, given oldest first; one request after the other. `among`: more edits, which may be why one
+        cannot be taken back."""
         if not chosen:
             return []
         async with self._one_by_one:
             outcomes = [
-                await self._of_file([change for change in chosen if change.path == path], first)
+                await self._of_file(
+                    [change for change in chosen if change.path == path],
+                    first,
+                    [change for change in among if change.path == path],
+                )
                 for path in dict.fromkeys(change.path for change in chosen)
             ]
         self.listeners.tell(ConversationChanged(conversation_id))
         return outcomes
 
-    async def _of_file(self, changes: Sequence[StoredChange], first: AttachedEditor | None) -> FileOutcome:
+    async def _of_file(
+        self, changes: Sequence[StoredChange], first: AttachedEditor | None, among: Sequence[StoredChange]
+    ) -> FileOutcome:
         path, ids = changes[0].path, tuple(change.id for change in changes)
         is_on_disk_only, is_saved, problem = self.current.holder(path) is None, False, None
         try:
             outcome, left = await self._try(path, changes, first)
         except _Refused as error:
-            outcome, problem = Outcome.REFUSED, str(error)
+            others = {each.change.id: each.problem for each in await self._now(among)} if among else {}
+            found = [others[each] for each in ids if others.get(each) == _LATER]
+            outcome, problem = Outcome.REFUSED, found[0] if found else str(error)
         else:
             problem = _GONE if outcome is Outcome.UNKNOWN else None
             if is_on_disk_only and outcome is Outcome.TAKEN_BACK:
