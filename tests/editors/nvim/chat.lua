@@ -233,6 +233,34 @@ it("shows what a model wrote harmlessly", function()
   eq(false, vim.bo[t.chat().view.buf].modifiable)
 end)
 
+it("shows a table of an answer in columns, and adds nothing to its text", function()
+  local written = "| Name | Width |\n|--|:--|\n| 表 | 2 |\n| a\\|b | `long` |\n```\n| x |\n|---|\n| longer |\n```"
+  t.script({ text = written })
+  t.send("a table")
+  shows("longer")
+  t.idle()
+  local chat, shown = t.chat(), {}
+  assert(t.transcript(chat):find(written, 1, true), t.transcript(chat))
+  local from = vim.fn.matchbufline(chat.view.buf, "^| Name", 1, "$")[1].lnum - 1
+  local namespace = vim.api.nvim_get_namespaces().palimpsest_transcript
+  local marks = vim.api.nvim_buf_get_extmarks(chat.view.buf, namespace, { from, 0 }, -1, { details = true })
+  for row = from + 3, from, -1 do
+    local line = vim.api.nvim_buf_get_lines(chat.view.buf, row, row + 1, false)[1]
+    for n = #marks, 1, -1 do
+      local _, at, column, details = unpack(marks[n])
+      if at == row and details.virt_text_pos == "inline" then
+        line = line:sub(1, column) .. details.virt_text[1][1] .. line:sub(column + 1)
+      end
+    end
+    table.insert(shown, 1, line)
+  end
+  eq({ "| Name | Width  |", "|------|:-------|", "| 表   | 2      |", "| a\\|b | `long` |" }, shown)
+  local inside = vim.iter(marks):any(function(mark)
+    return mark[2] > from + 3 and mark[4].virt_text_pos == "inline"
+  end)
+  assert(not inside, "code was padded")
+end)
+
 it("runs a slash command without making a message of it", function()
   local n_messages = #t.chat().messages
   t.send("/usage")
@@ -433,6 +461,27 @@ it("completes its sub-commands, and names them when one is wrong", function()
   )
   vim.cmd("Palimpsest nosuch")
   assert(told[#told]:find("There is no :Palimpsest nosuch", 1, true))
+end)
+
+it("leaves a window to what its user opened there, and shows the chat beside it", function()
+  t.open()
+  local win = t.chat().windows.transcript
+  vim.api.nvim_set_current_win(win)
+  vim.cmd.edit("notes.txt")
+  local notes = vim.api.nvim_get_current_buf()
+  t.script({ text = "Said all the same." })
+  t.send("typed below a file")
+  shows("Said all the same.")
+  t.idle()
+  eq(false, t.chat():is_open())
+  vim.cmd("Palimpsest ask and now")
+  eq(true, t.chat():is_open())
+  eq(notes, vim.api.nvim_win_get_buf(win))
+  shows("and now")
+  t.idle()
+  vim.cmd("Palimpsest close")
+  eq(notes, vim.api.nvim_win_get_buf(win))
+  vim.api.nvim_win_close(win, true)
 end)
 
 it("refuses an option that does not exist, and leaves the others as they were", function()

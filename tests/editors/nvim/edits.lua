@@ -122,6 +122,15 @@ it("takes no edit for a buffer that has changed meanwhile", function()
   assert(vim.uv.fs_stat(vim.api.nvim_buf_get_name(notes)))
 end)
 
+it("takes no edit for a buffer that is locked, and says so in words", function()
+  vim.bo[notes].modifiable = false
+  local before = lines(notes)
+  edit(replacing("greenhouse", "glasshouse"))
+  vim.bo[notes].modifiable = true
+  shows("The buffer is locked against changes ('nomodifiable').")
+  eq(before, lines(notes))
+end)
+
 it("offers to take the edits back as well when their answer is hidden", function()
   edit(replacing("40 heads", "50 heads"))
   local asked = t.answering({

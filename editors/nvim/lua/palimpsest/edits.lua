@@ -39,11 +39,14 @@ function M.apply(err, params, ctx)
   end
   for _, change in ipairs(changes) do
     local buf = change.textDocument and vim.uri_to_bufnr(change.textDocument.uri)
-    if buf and vim.api.nvim_buf_is_loaded(buf) then
+    if buf and vim.api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modifiable then
+      return { applied = false, failureReason = texts.locked }
+    elseif buf and vim.api.nvim_buf_is_loaded(buf) then
       vim.bo[buf].undolevels = vim.bo[buf].undolevels -- begins another block of undo
     end
   end
   without_last_ends(changes)
+  params.label = nil -- Neovim would print it over what the user is told.
   local result = vim.lsp.handlers["workspace/applyEdit"](err, params, ctx)
   for _, change in ipairs(changes) do
     if change.textDocument and result.applied then

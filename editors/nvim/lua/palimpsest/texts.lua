@@ -224,6 +224,7 @@ M.edits = {
   after = "after the edit · %s",
   now = "now · %s",
   newer = "The buffer has changed meanwhile.",
+  locked = "The buffer is locked against changes ('nomodifiable').",
 }
 
 M.sharing = {

@@ -40,6 +40,7 @@ local OUTPUT = 4000
 ---@field start? integer The line before its first one.
 ---@field has_gap? boolean Whether it was rendered with a blank line before it.
 ---@field is_running? boolean
+---@field padding? { line: integer, column: integer, fill: string }[] What keeps the columns of its tables in line.
 
 local ENDINGS, HEADERS = texts.endings, texts.headers
 

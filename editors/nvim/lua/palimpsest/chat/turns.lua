@@ -126,10 +126,9 @@ function Chat:say(message, attachments)
   if is_command(message) then
     return self:run_command(vim.trim(message))
   end
-  local windows = self.windows
-  if windows and vim.api.nvim_win_is_valid(windows.transcript) then
+  if self:is_open() then
     -- Whoever sends wants to see what comes of it.
-    vim.api.nvim_win_set_cursor(windows.transcript, { vim.api.nvim_buf_line_count(self.view.buf), 0 })
+    vim.api.nvim_win_set_cursor(self.windows.transcript, { vim.api.nvim_buf_line_count(self.view.buf), 0 })
   end
   self:_run(methods.ChatRequest, {
     requestId = vim.fn.sha256(vim.base64.encode(assert(vim.uv.random(32)))):sub(1, 32),

@@ -1,4 +1,5 @@
 --- The buffer that shows a transcript: lines are replaced where they differ, so that cursors and folds stay.
+local tables = require("palimpsest.chat.tables")
 local text = require("palimpsest.text")
 local texts = require("palimpsest.texts")
 local transcript = require("palimpsest.chat.transcript")
@@ -122,6 +123,11 @@ function View:_set_folds(folds)
   end
 end
 
+--- Whether a plugin draws Markdown, and its tables with it.
+local function draws_tables()
+  return package.loaded["render-markdown"] ~= nil or package.loaded["markview"] ~= nil
+end
+
 ---@private
 function View:_decorate()
   vim.api.nvim_buf_clear_namespace(self.buf, NAMESPACE, 0, -1)
@@ -137,6 +143,15 @@ function View:_decorate()
         virt_text = { { about, "PalimpsestAbout" } },
         virt_text_pos = "right_align",
       })
+    end
+    if entry.role == "assistant" and not entry.is_running and not draws_tables() then
+      entry.padding = entry.padding or tables.padding(entry.lines)
+      for _, each in ipairs(entry.padding) do
+        vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, entry.start + each.line - 1, each.column, {
+          virt_text = { { each.fill } },
+          virt_text_pos = "inline",
+        })
+      end
     end
     if entry.ending then
       vim.api.nvim_buf_set_extmark(self.buf, NAMESPACE, entry.start + #entry.lines - 1, 0, {

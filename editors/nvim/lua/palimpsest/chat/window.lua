@@ -7,6 +7,7 @@ local M = {}
 ---@class palimpsest.Windows
 ---@field transcript integer
 ---@field input integer
+---@field buffers { transcript: integer, input: integer }
 ---@field group integer
 
 -- Columns: a chat beside the files is at least this wide, and it is below them where that leaves too little.
@@ -16,8 +17,12 @@ local function amount(value, whole)
   return math.max(1, math.floor(value < 1 and value * whole or value))
 end
 
-local function is_valid(win)
-  return win ~= nil and vim.api.nvim_win_is_valid(win)
+--- Whether a window still shows the chat: its user may have opened something else there, and that is theirs.
+---@param windows palimpsest.Windows
+---@param which "transcript"|"input"
+local function shows_chat(windows, which)
+  local win = windows[which]
+  return win ~= nil and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == windows.buffers[which]
 end
 
 ---@param win integer
@@ -126,7 +131,10 @@ end
 ---@param input integer Buffer.
 ---@return palimpsest.Windows
 function M.open(transcript, input)
-  local windows = { transcript = open_transcript(transcript) }
+  local windows = {
+    transcript = open_transcript(transcript),
+    buffers = { transcript = transcript, input = input },
+  }
   set_options(windows.transcript, TRANSCRIPT_OPTIONS)
   local fill = vim.go.fillchars
   set_options(windows.transcript, { fillchars = (fill ~= "" and fill .. "," or "") .. "fold: ,eob: " })
@@ -147,7 +155,7 @@ end
 ---@param windows palimpsest.Windows|nil
 ---@return boolean
 function M.is_open(windows)
-  return windows ~= nil and is_valid(windows.transcript) and is_valid(windows.input)
+  return windows ~= nil and shows_chat(windows, "transcript") and shows_chat(windows, "input")
 end
 
 --- The buffers stay.
@@ -157,9 +165,10 @@ function M.close(windows)
     return
   end
   pcall(vim.api.nvim_del_augroup_by_id, windows.group)
-  for _, win in ipairs({ windows.input, windows.transcript }) do
+  for _, which in ipairs({ "input", "transcript" }) do
+    local win = windows[which]
     -- The last window of Neovim cannot be closed.
-    if is_valid(win) and not pcall(vim.api.nvim_win_close, win, true) then
+    if shows_chat(windows, which) and not pcall(vim.api.nvim_win_close, win, true) then
       vim.api.nvim_win_call(win, function()
         vim.cmd.enew()
       end)
