@@ -66,3 +66,23 @@ def test_of_a_table_only_the_longest_column_is_wrapped(painter: Painter) -> None
     shown = bare(painter.paint(table(("No.", "Title", "Changed"), [("1*", "word " * 20, "2026-11-20 09:30")]), 60))
     assert shown.split("\n")[0].split() == ["No.", "Title", "Changed"]
     assert "2026-11-20 09:30" in shown
+
+
+def test_no_cell_of_a_table_loses_a_letter_where_it_is_narrow(painter: Painter) -> None:
+    path, number, wide = "src/palimpsest/terminal/rendering.py", "12345678901234567890", "中文字符测试很长的一行"
+    source = f"| Name | Count | 描述 |\n|---|--:|:-:|\n| `{path}` | {number} | {wide} |"
+    listed = table(("Name", "N"), [(path * 2, "1")])
+    for width in (24, 40, 60):
+        columns = [re.split(r"\s{2,}", line) for line in bare(painter.paint(ChatMarkdown(source), width)).split("\n")]
+        shown = "".join("".join(each) for each in columns)
+        assert "…" not in shown
+        assert sorted(c for c in shown if c.isdigit()) == sorted(number)
+        assert sorted(set(wide)) == sorted({c for c in shown if c in wide})
+        assert "…" not in bare(painter.paint(listed, width))
+
+
+def test_a_table_of_more_columns_than_there_is_room_for_is_shown_row_by_row(painter: Painter) -> None:
+    heads, cells = zip(*((f"head{n}", f"value{n}") for n in range(30)), strict=True)
+    source = f"|{'|'.join(heads)}|\n|{'---|' * 30}\n|{'|'.join(cells)}|\n|{'|'.join(cells)}|"
+    records = bare(painter.paint(ChatMarkdown(source), 60)).split("\n\n")
+    assert records == ["\n".join(f"{head}: {cell}" for head, cell in zip(heads, cells, strict=True))] * 2

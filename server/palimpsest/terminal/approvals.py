@@ -89,9 +89,10 @@ class Approvals:
         line = Text()
         if self._open[0].can_be_read:
             self._add_choices(line, asked)
-        title = Text(f"? {one_line(asked.title)}  ", "question")
-        title.truncate(max(width - line.cell_len, 0), overflow="ellipsis")
-        return title.append(line) if title.cell_len >= _TITLE_COLUMNS else Text.assemble(("? ", "question"), line)
+        title = Text(f"? {one_line(asked.title)}", "question")
+        room = width - line.cell_len - 2
+        title.truncate(max(room, 0), overflow="ellipsis")
+        return Text.assemble(title, "  ", line) if room >= _TITLE_COLUMNS else Text.assemble(("? ", "question"), line)
 
     @staticmethod
     def _add_choices(line: Text, asked: ApprovalRequestParams) -> None:

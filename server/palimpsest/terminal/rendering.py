@@ -9,6 +9,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 from markdown_it.token import Token
@@ -91,6 +92,8 @@ _CODE: Final = ANSISyntaxTheme(
     }
 )
 _INDENT: Final = 2
+_CELL: Final = 8
+"""The least columns of a cell of a table, with the gap behind it."""
 PROSE_COLUMNS: Final = 100
 """The longest line of prose. Code and tables may be wider."""
 _CODES: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -167,16 +170,31 @@ class _Code(CodeBlock):
 
 
 class _Table(TableElement):
-    """A table whose rows are told apart when cells are wrapped."""
+    """A table whose rows are told apart when cells are wrapped. Where there is no room for its columns, each row is
+    lines of its own."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         columns = self.header.row.cells if self.header is not None and self.header.row is not None else []
+        rows = [[cell.content for cell in row.cells] for row in self.body.rows] if self.body is not None else []
+        if options.max_width < _CELL * len(columns):
+            yield Text("\n\n").join(_record([each.content for each in columns], row) for row in rows or [[]])
+            return
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, style="markdown.table.border")
         for column in columns:
-            table.add_column(column.content, justify=column.justify, header_style="markdown.table.header")
-        for row in self.body.rows if self.body is not None else ():
-            table.add_row(*(cell.content for cell in row.cells))
+            head = "markdown.table.header"
+            table.add_column(column.content, justify=column.justify, header_style=head, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
         yield table
+
+
+def _record(heads: Sequence[Text], row: Sequence[Text]) -> Text:
+    """A row of a table as lines, each a head and its cell."""
+    lines = [
+        Text.assemble((head.plain, "markdown.table.header"), ": " if head.plain else "", cell)
+        for head, cell in zip_longest(heads, row, fillvalue=Text())
+    ]
+    return Text("\n").join(lines)
 
 
 ChatMarkdown.elements = {
@@ -204,7 +222,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     made = Table(box=None, pad_edge=False, header_style="column", padding=(0, 2, 0, 0))
     longest = [max((len(row[column]) for row in rows), default=0) for column in range(len(columns))]
     for name, length in zip(columns, longest, strict=True):
-        made.add_column(name, no_wrap=length < max(longest))
+        made.add_column(name, no_wrap=length < max(longest), overflow="fold" if length == max(longest) else "ellipsis")
     for row in rows:
         made.add_row(*(Text(one_line(cell)) for cell in row))
     return made

@@ -468,7 +468,7 @@ it("leaves a window to what its user opened there, and shows the chat beside it"
   local win = t.chat().windows.transcript
   vim.api.nvim_set_current_win(win)
   vim.cmd.edit("notes.txt")
-  local notes = vim.api.nvim_get_current_buf()
+  local opened = vim.api.nvim_get_current_buf()
   t.script({ text = "Said all the same." })
   t.send("typed below a file")
   shows("Said all the same.")
@@ -476,11 +476,11 @@ it("leaves a window to what its user opened there, and shows the chat beside it"
   eq(false, t.chat():is_open())
   vim.cmd("Palimpsest ask and now")
   eq(true, t.chat():is_open())
-  eq(notes, vim.api.nvim_win_get_buf(win))
+  eq(opened, vim.api.nvim_win_get_buf(win))
   shows("and now")
   t.idle()
   vim.cmd("Palimpsest close")
-  eq(notes, vim.api.nvim_win_get_buf(win))
+  eq(opened, vim.api.nvim_win_get_buf(win))
   vim.api.nvim_win_close(win, true)
 end)
 
