@@ -37,6 +37,7 @@ from palimpsest.data import load_frame
 from palimpsest.domain.facts.fact import Fact, FactType
 from palimpsest.domain.messages import user_message
 from palimpsest.machine import utc_now
+from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.models.tokenizers import load_tokenizer
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
@@ -102,6 +103,7 @@ async def fill(path: Path, service: Service, n_messages: int, n_facts: int) -> H
                 facts.add(Fact(FactType.CODE_STATE, each, (each.split()[0],)), 1, None, utc_now())
 
         await store.run(write)
+    await do_pending_work(store)  # in use, the index was made long before the next start
     await store.close()
     return Home(path, first)
 

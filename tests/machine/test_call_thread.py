@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -35,6 +36,22 @@ async def test_a_call_that_fails_is_heard_of_where_it_was_asked_for(thread: Call
     with pytest.raises(ZeroDivisionError, match="this one"):
         await asyncio.wait_for(failed, WAIT_S)
     assert await asyncio.wait_for(following, WAIT_S) == "works"
+
+
+async def test_a_result_is_let_go_of_before_the_next_call_comes(thread: CallThread) -> None:
+    class Large:
+        pass
+
+    released = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def make() -> Large:
+        made = Large()
+        weakref.finalize(made, loop.call_soon_threadsafe, released.set)
+        return made
+
+    assert isinstance(await asyncio.wait_for(thread.run(make), WAIT_S), Large)
+    await asyncio.wait_for(released.wait(), WAIT_S)
 
 
 async def test_a_call_that_nobody_waits_for_is_carried_out(thread: CallThread) -> None:

@@ -64,6 +64,7 @@ class CallThread:
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
             call()
+            del call  # it holds its result, which may be large, and the next one may come much later
 
 
 def _tell(loop: asyncio.AbstractEventLoop, how: Callable[..., None], future: asyncio.Future[T], what: object) -> None:

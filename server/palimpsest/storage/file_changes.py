@@ -114,8 +114,10 @@ def taken_back(conversation_id: ConversationId) -> list[TakenBack]:
     found: dict[int, TakenBack] = {}
     for conversation, start, end in conversations.lineage(conversation_id):
         rows = execute(
+            # From the few edits to their messages: SQLite itself would go through all messages.
             f"""SELECT number, path, MIN(message_id) FROM file_change
-            JOIN message ON message.turn = file_change.turn AND message.step = file_change.step
+            CROSS JOIN message INDEXED BY message_turn
+            ON message.turn = file_change.turn AND message.step = file_change.step
             WHERE state = '{ChangeState.TAKEN_BACK.value}' AND conversation = ? AND message_id >= ? AND message_id < ?
             GROUP BY number""",
             *(conversation, start, end),

@@ -20,6 +20,7 @@ from palimpsest.domain.errors import InvalidRequest, NotFound, SummarizationNeed
 from palimpsest.domain.messages import MessageId
 from palimpsest.domain.models.limits import with_window
 from palimpsest.domain.models.provider import Finished, StopReason, StreamEvent, TextDelta, TokenUsage
+from palimpsest.services.context import engine as engines
 from palimpsest.services.context.engine import MAX_STATES
 from palimpsest.services.context.reports import explain, usage_status
 from palimpsest.services.events import ContextEvent
@@ -245,3 +246,24 @@ async def test_of_many_conversations_the_last_used_and_the_written_stay_in_memor
             await engine.state(each)
         assert await engine.state(ids[0]) is written.state
         assert set(engine._states) == {*ids} - {ids[1], ids[3]}
+
+
+async def test_of_long_conversations_the_longest_leave_memory_and_short_ones_stay(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "MAX_PIECES", 10)
+    b = await bench([says("Yes.") for _ in range(9)])
+    engine, conversations = b.session.contexts, b.session.conversations
+    by_length, numbers = {}, itertools.count()
+    for n_turns in (1, 2, 3, 3):
+        b.conversation_id = (await conversations.create("", None)).id
+        for _ in range(n_turns):
+            assert await b.ask(f"Question {next(numbers)}: is the pump on?") == "committed"
+        by_length[b.conversation_id] = 2 * n_turns
+        n_pieces = [len(state.pieces) for state in engine._states.values()]
+        assert sum(n_pieces) <= 10
+    *_, longer, newest = by_length
+    assert longer not in engine._states
+    assert [by_length[each] for each in engine._states] == [2, 6]
+    assert newest in engine._states
+    assert len((await engine.state(longer)).pieces) == 6

@@ -76,6 +76,9 @@ def always(frame: Frame) -> Callable[[], Awaitable[Frame]]:
 
 MAX_STATES: Final = 32
 """Conversations held in memory, each with all that its cut shows; those that are written are held besides."""
+MAX_PIECES: Final = 20_000
+"""Messages and summaries of the conversations held in memory, 1.4 kB each without their text. One that was imported and
+never asked about has all its messages."""
 
 
 @dataclass(slots=True)
@@ -225,12 +228,20 @@ class ContextEngine:
         return state
 
     def keep(self, state: ContextState) -> None:
-        """In memory, in the place of what was; of those that nobody writes, the longest unused makes room."""
+        """In memory, in the place of what was. Of those that nobody writes, the longest unused makes room where there
+        are too many, and the longest ones where they hold too much."""
         self._states.pop(state.id, None)
         self._states[state.id] = state
-        unused = [each for each in self._states if each not in self._written and each != state.id]
-        for conversation_id in unused[: max(0, len(self._states) - MAX_STATES)]:
-            del self._states[conversation_id]
+        unused = [each for each in self._states.values() if each.id not in self._written and each is not state]
+        n_too_many = max(0, len(self._states) - MAX_STATES)
+        for each in unused[:n_too_many]:
+            del self._states[each.id]
+        n_pieces = sum(len(each.pieces) for each in self._states.values())
+        for each in sorted(unused[n_too_many:], key=lambda each: len(each.pieces), reverse=True):
+            if n_pieces <= MAX_PIECES:
+                break
+            del self._states[each.id]
+            n_pieces -= len(each.pieces)
 
     async def begin(self, record: ConversationRecord, frame: Frame) -> ContextState:
         """The state of a conversation that is not stored yet: so that its first message can be checked before it is.
