@@ -145,9 +145,18 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def interrupt(self) -> None:
-        """SIGINT from elsewhere than the keyboard."""
-        self._chat.send_signal(signal.SIGINT)
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """A signal from elsewhere than the keyboard."""
+        self._chat.send_signal(number)
+
+    @property
+    def is_as_before(self) -> bool:
+        """Whether the terminal shows what is typed, and gives it line by line, as shells leave it."""
+        modes = termios.tcgetattr(self._master)[3]
+        return (
+            bool(modes & termios.ECHO and modes & termios.ICANON)
+            and "\x1b[?2004l" in self._raw.split("\x1b[?2004h")[-1]
+        )
 
     def kill_server(self) -> None:
         """Kills the server of the chat."""

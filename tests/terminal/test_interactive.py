@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 import stat
 
+import pytest
 from tests.terminal.chats import CTRL_A, CTRL_C, CTRL_D, ENTER, TAB, UP, Chats
 
 from palimpsest.terminal import texts
@@ -94,6 +96,20 @@ def test_ctrl_c_clears_the_line_and_twice_leaves(chats: Chats) -> None:
         terminal.expect("Press Ctrl-C again or Ctrl-D to leave.")
         assert terminal.leave(CTRL_C) == 0
     assert [params["text"] for params in chats.received("palimpsest/chat")] == ["meant"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("typed", ["", "slow" + ENTER])
+def test_a_signal_that_ends_programs_leaves_the_terminal_as_it_was(chats: Chats, number: int, typed: str) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type(typed)
+        if typed:
+            terminal.until("Ctrl-C stops")
+        assert not terminal.is_as_before
+        terminal.interrupt(number)
+        assert terminal.end() == 128 + number
+        assert terminal.is_as_before
 
 
 def test_a_failed_turn_says_why_and_its_text_is_not_lost(chats: Chats) -> None:
@@ -318,8 +334,9 @@ def test_a_terminal_that_only_prints_gets_no_control_at_all_and_can_be_asked(cha
         terminal.type("slow\n")
         terminal.expect("one two")
         terminal.interrupt()
-        shown += terminal.expect("The answer was cancelled. The part that you see is kept.")
-        shown += terminal.expect("> ")
+        said = terminal.expect("The answer was cancelled. The part that you see is kept.")
+        assert said[: said.index("The answer")].endswith("\r\n"), "a note begins a line of its own"
+        shown += said + terminal.expect("> ")
         assert terminal.leave("/quit\n") == 1
     assert "\x1b" not in shown
 

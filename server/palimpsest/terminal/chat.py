@@ -15,12 +15,14 @@ from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError, describe
-from palimpsest.terminal.interrupts import Interrupts
+from palimpsest.terminal.interrupts import Interrupts, ending
 from palimpsest.terminal.plain import INTERRUPTED, PlainConversation
 from palimpsest.terminal.render import clean
 from palimpsest.terminal.session import Session
 
 _FAILED = 1
+_BY_SIGNAL = 128
+"""What a shell adds to the number of the signal that ended a program."""
 _DUMB = ("", "dumb", "unknown")
 """Values of TERM of terminals that can only print."""
 _BROKEN_PIPE = 141
@@ -47,7 +49,8 @@ class Wish:
 
 
 def run(wish: Wish, server_command: Sequence[str], is_trusted: Callable[[Path], bool]) -> int:
-    """Run a chat. Returns the exit status: 0, 1 when something failed, 130 after an interrupt, 141 for a closed stdout.
+    """Run a chat. Returns the exit status: 0, 1 when something failed, 130 after an interrupt, 141 for a closed stdout,
+    128 and its number after a signal that ends programs.
 
     `server_command` starts a server that speaks on its stdin and stdout.
     """
@@ -86,7 +89,7 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
     def stop(_: int) -> None:
         whole.cancel()
 
-    with Interrupts() as interrupts, interrupts.calling(stop):
+    with Interrupts() as interrupts, interrupts.calling(stop), ending(whole) as signals:
         connection = await Connection.start(server_command)
         connection.accepts_edits = wish.accepts_edits
         try:
@@ -104,6 +107,10 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
                 await connection.initialize(wish.folder)
                 conversation = PlainConversation(session, interrupts, as_json=wish.as_json)
             return await conversation.hold(begins_new=wish.begins_new, resumed=wish.resumed, question=wish.question)
+        except asyncio.CancelledError:
+            if not signals:
+                raise
+            return _BY_SIGNAL + signals[0]
         finally:
             await connection.close()
 

@@ -1,4 +1,4 @@
-"""Ctrl-C as an ordinary call in the event loop, for the current action."""
+"""Ctrl-C as an ordinary call in the event loop, for the current action; and the signals that end a program."""
 
 from __future__ import annotations
 
@@ -7,15 +7,41 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any, Final
 
 Action = Callable[[int], None]
 """Called in the loop with the number of interrupts since the action became the current one, from 1 on."""
 
 _PATIENCE = 3
+_ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
 def _nothing() -> None:
     pass
+
+
+@contextlib.contextmanager
+def ending(task: asyncio.Task[Any]) -> Iterator[list[int]]:
+    """A signal that ends programs cancels the task in this block, which then leaves the terminal as it was. The numbers
+    of those that came. One that is ignored, as behind `nohup`, still is."""
+    came: list[int] = []
+
+    def end(number: int) -> None:
+        came.append(number)
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    heard = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    with contextlib.suppress(NotImplementedError):  # on Windows they end the program at once
+        for number in heard:
+            loop.add_signal_handler(number, end, number)
+    try:
+        yield came
+    finally:
+        with contextlib.suppress(NotImplementedError):
+            for number in heard:
+                loop.remove_signal_handler(number)
 
 
 class Interrupts:

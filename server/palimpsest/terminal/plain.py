@@ -72,6 +72,8 @@ class PlainView:
         return self._out.getvalue() if isinstance(self._out, io.StringIO) else ""
 
     def fail(self, sentence: str) -> None:
+        if self._out.isatty() and self._err.isatty():
+            self._to_left()
         self._err.write(sanitise(sentence) + "\n")
         self._err.flush()
 
