@@ -361,7 +361,9 @@ async def test_a_document_that_changes_as_the_edit_is_on_its_way_is_refused_by_t
     refusal = {"applied": False, "failureReason": "a.py is at version 2"}
     editor.client.handlers |= {APPROVE: says("once"), APPLY: lambda _: refusal}
     edits = [{"old_text": "one", "new_text": "1"}]
-    assert "Its reason: a.py is at version 2" in await desk.ask(editor, "propose_edit", path="a.py", edits=edits)
+    assert "did not apply the edits: a.py is at version 2" in await desk.ask(
+        editor, "propose_edit", path="a.py", edits=edits
+    )
     del editor.client.handlers[APPLY]
     assert "It answered: no such method" in await desk.ask(editor, "propose_edit", path="a.py", edits=edits)
 

@@ -10,7 +10,7 @@ from tests.terminal.scripted_server import USAGE
 
 from palimpsest.domain.messages import ConversationId
 from palimpsest.printing import sanitise
-from palimpsest.terminal.render import clean, ending, lasting, local_time, one_line, passing
+from palimpsest.terminal.render import clean, ending, first_sentence, lasting, local_time, one_line, passing
 from palimpsest.wire.areas.places import MessageRange
 from palimpsest.wire.areas.turns import ChatResult
 from palimpsest.wire.areas.usage import ContextEvent, ContextEventType
@@ -33,6 +33,19 @@ from palimpsest.wire.codec.convert import from_json
 )
 def test_control_characters_become_escapes_that_can_be_read(text: str, shown: str) -> None:
     assert sanitise(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("The user said no. Do not try it in another way.", "The user said no."),
+        ("The editor did not apply it: a.py is locked. Go on.\nmore", "The editor did not apply it: a.py is locked."),
+        ("'v1.2 of a.py' is no folder", "'v1.2 of a.py' is no folder"),
+        ("", ""),
+    ],
+)
+def test_of_an_error_only_what_happened_is_shown_and_not_what_the_model_is_told_to_do(said: str, shown: str) -> None:
+    assert first_sentence(said) == shown
 
 
 @given(st.text())

@@ -21,7 +21,7 @@ from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.blocks import GrowingMarkdown
 from palimpsest.terminal.calls import EDIT_TOOL, Event, ServerNote, WorkDone
-from palimpsest.terminal.render import lasting, one_line, passing
+from palimpsest.terminal.render import first_sentence, lasting, one_line, passing
 from palimpsest.terminal.rendering import ChatMarkdown, plain, table
 from palimpsest.terminal.screen import Screen
 from palimpsest.wire.areas.turns import DeltaType, TurnDelta
@@ -207,9 +207,8 @@ class ConsoleView:
                 self.settle()
                 call = self._tool_calls.pop(delta.call_id or "", _ToolCall(delta.name or "tool"))
                 if delta.is_error:
-                    reason = next(iter(text.splitlines()), "")
                     doing = f"{texts.used(call.name)[0]} {call.target}".rstrip()
-                    self.screen.print(Text(f"→ {one_line(texts.not_done(doing, reason))}", "note"))
+                    self.screen.print(Text(f"→ {one_line(texts.not_done(doing, first_sentence(text)))}", "note"))
                 else:
                     outcome = "" if call.name == EDIT_TOOL else counted(len(text.splitlines()), "line")
                     self._show_call(call, texts.used(call.name)[1], outcome)

@@ -53,6 +53,12 @@ def one_line(text: str) -> str:
     return sanitise(" ".join(text.split()))
 
 
+def first_sentence(text: str) -> str:
+    """What the error of a tool says has happened. What follows tells the model what to do next."""
+    line = next(iter(text.splitlines()), "")
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z])", line, maxsplit=1)[0]
+
+
 def clean(text: str) -> str:
     """The input without surrogates, which Python makes of bytes that are not UTF-8."""
     return _HALF.sub("\ufffd", text)

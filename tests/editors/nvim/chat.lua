@@ -204,6 +204,12 @@ it("folds a tool's call and result, without marks in the text", function()
   assert(t.transcript(chat):find("\n    .*heads of lettuce"), "what the tool said is indented")
 end)
 
+it("says in one line why a tool did nothing, and not what the model is told to do then", function()
+  local part = { type = "tool", name = "propose_edit", text = '{"path": "a.py"}', is_error = true }
+  part.result = "The user said no. Do not try it in another way."
+  assert(vim.endswith(require("palimpsest.chat.tool_line").of(part), "failed: The user said no."))
+end)
+
 it("shows the newest line of what a tool writes while it runs", function()
   local transcript, tool_line = require("palimpsest.chat.transcript"), require("palimpsest.chat.tool_line")
   local parts = {}

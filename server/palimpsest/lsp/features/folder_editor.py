@@ -135,7 +135,7 @@ class FolderEditor:
             return f"It answered: {error.message}"
         if result.applied:
             return None
-        return f"Its reason: {result.failure_reason}" if result.failure_reason else "Read the file again."
+        return result.failure_reason or "It gave no reason. Read the file again."
 
     def _edit(self, change: Change, document: TextDocument | None) -> list[_DocumentChange]:
         uri = self._uri(change.path) if document is None else document.uri

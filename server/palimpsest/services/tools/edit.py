@@ -116,7 +116,7 @@ class EditTool:
                 self.edits.remove(path, accepted)
                 await store.run(file_changes.drop, new.id)
         if problem is not None:
-            raise InvalidRequest(f"The user agreed, but the editor did not apply the edits. {problem}")
+            raise InvalidRequest(f"The user agreed, but the editor did not apply the edits: {problem}")
         if await current.is_saved(path, after):
             return ToolOutput(f"Applied and saved: {path}.")
         return ToolOutput(f"Applied in the editor: {path}. The file on disk is as it was until the user saves it.")

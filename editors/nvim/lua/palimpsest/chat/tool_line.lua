@@ -36,6 +36,7 @@ local function result_of(part)
     return part.is_coming and text.shorten(text.one_line(written[#written]), WIDTH) or texts.tool.waits
   elseif part.is_error then
     local first = vim.split(vim.trim(part.result), "\n", { plain = true })[1]
+    first = first:match("^(.-[.!?])%s+%u") or first -- What follows tells the model what to do next.
     return first ~= "" and ("%s: %s"):format(texts.tool.failed, text.one_line(first)) or texts.tool.failed
   end
   local status = part.name == "run_command" and part.result:match(texts.tool.exit_pattern)
