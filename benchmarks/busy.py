@@ -12,10 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import random
 import statistics
-import sys
 import tempfile
 import time
 import uuid
@@ -23,11 +21,9 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.editor import OURS
-from benchmarks.figures import Figure, Size, alone, beside, show
+from benchmarks.editor import OURS, environment
+from benchmarks.figures import Figure, Size, alone, apart, numbers, show
 from benchmarks.startup import frame
-
-from palimpsest.domain.models.providers import PROVIDERS
 
 TARGET_MS: Final = 50.0
 _INTERVAL_S: Final = 0.05
@@ -187,7 +183,7 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=1 << 26,
-            env={**_environment(), "HOME": str(directory), **places, **variables},
+            env={**environment(), "HOME": str(directory), **places, **variables},
         )
         connection = Connection(process)
         try:
@@ -218,12 +214,7 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
             await connection.reading
     print(f"busy: {model.n_streamed} pieces of answers and {model.n_calls} tool calls; seed {_SEED}")
     return [
-        beside(
-            "`usage` while two conversations stream",
-            [(statistics.median(idle), statistics.median(busy))],
-            "the same at rest",
-            None,
-        ),
+        apart("`usage` while two conversations stream", idle, busy, "the same at rest", None),
         alone("the same, 99.9th percentile", [_latest(busy)], TARGET_MS, note=f"the longest: {max(busy):.0f} ms"),
     ]
 
@@ -231,17 +222,6 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
 def _latest(times: Sequence[float]) -> float:
     """The 99.9th percentile; the longest where there are too few."""
     return statistics.quantiles(times, n=1000)[-1] if len(times) > 1000 else max(times)
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without what would configure the server or lead its requests elsewhere."""
-    services = {name.partition("_")[0] for each in PROVIDERS for name in (*each.key_variables, each.host_variable)}
-    ours = ("PALIMPSEST_", "PYTHONDONTWRITEBYTECODE", *(f"{service}_" for service in services))
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(ours) and not name.lower().endswith("_proxy")
-    }
 
 
 def measure(seconds: float) -> list[Figure]:
@@ -254,4 +234,4 @@ def figures(size: Size) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    show(measure(*(float(argument) for argument in sys.argv[1:2] or ("60",))))
+    show(measure(*numbers(__doc__, SECONDS=60)))

@@ -297,9 +297,14 @@ def figures(size: Size) -> list[Figure]:
     p95 = errors[int(0.95 * (len(errors) - 1))]
     n_over = sum(each.n_over_after_learning for each in talks)
     return [
-        alone("error of a request's counted size, median", [statistics.median(errors)], MEDIAN_TARGET, ""),
+        alone(
+            "error of a request's counted size with a made-up service, median",
+            [statistics.median(errors)],
+            MEDIAN_TARGET,
+            "",
+        ),
         alone("the same, 95th percentile", [p95], P95_TARGET, ""),
-        alone("requests that a service refused as too long, after the first", [n_over], 0, ""),
+        alone("requests that it refused as too long, after the first", [n_over], 0, ""),
     ]
 
 

@@ -14,8 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+from palimpsest.domain.models.providers import PROVIDERS
+
 OURS: Final = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
 ANSWER: Final = "The pump parser reads src/module_7.py and fails when value_7 is empty, because nobody checked it. " * 4
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what would configure a server, give it a key or lead its requests elsewhere."""
+    services = {name.partition("_")[0] for each in PROVIDERS for name in (*each.key_variables, each.host_variable)}
+    left_out = ("PALIMPSEST_", "PYTHONDONTWRITEBYTECODE", *(f"{service}_" for service in services if service))
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(left_out) and not name.lower().endswith("_proxy")
+    }
 
 
 class Service:
@@ -119,7 +132,7 @@ async def started(command: list[str], home: Path, **more: str) -> AsyncIterator[
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         limit=1 << 26,
-        env=os.environ | dict.fromkeys(places, str(home)) | more,
+        env=environment() | dict.fromkeys(places, str(home)) | more,
     )
     client = Client(process)
     reading = asyncio.create_task(client.read())

@@ -22,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figures import Figure, Size, alone, show
+from benchmarks.figures import Figure, Size, alone, numbers, show
 
 from palimpsest.domain.context.rules.standing import StandingRules
 from palimpsest.domain.errors import NotFound
@@ -141,7 +141,7 @@ async def _change_all(
     within = POLL_S + 1
     return [
         alone(f"{n_files:,} files changed at once ({what}), until every fact is right", [took], within, "s"),
-        alone("the longest that another question waited meanwhile", [max(delays)], _TARGET_MS),
+        alone("the longest that another question to the store waited meanwhile", [max(delays)], _TARGET_MS),
     ]
 
 
@@ -206,4 +206,4 @@ def figures(size: Size) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    show(measure(*(int(argument) for argument in sys.argv[1:2] or ("5000",))))
+    show(measure(*numbers(__doc__, FILES=5_000)))

@@ -6,10 +6,13 @@ them; its own command prints the same.
 
 from __future__ import annotations
 
+import argparse
 import statistics
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 _DIGITS: Final = 3
@@ -83,6 +86,21 @@ def beside(
     return Figure(what, unit, ours, reference, theirs, ratio, at_most, note=note, growth=tuple(growth))
 
 
+def apart(
+    what: str,
+    theirs: Sequence[float],
+    ours: Sequence[float],
+    reference: str,
+    at_most: float | None,
+    unit: str = "ms",
+    *,
+    note: str = "",
+) -> Figure:
+    """Of measurements that are no pairs: the value is the ratio of the medians."""
+    other, own = Spread.of(theirs), Spread.of(ours)
+    return Figure(what, unit, own, reference, other, own.median / other.median, at_most, note=note)
+
+
 def alone(
     what: str,
     values: Sequence[float],
@@ -96,6 +114,29 @@ def alone(
     """Of something that nothing is held against: the value is the median."""
     ours = Spread.of(values)
     return Figure(what, unit, ours, "", None, ours.median, target, is_least, note, tuple(growth))
+
+
+def numbers(about: str | None, **defaults: int) -> list[int]:
+    """What the command line of a benchmark says, numbers from 1 on; the defaults in the places of those left out.
+    `about` is its docstring. Ends the process with a sentence where the words are something else."""
+    parser = parser_of(about)
+    for name, default in defaults.items():
+        parser.add_argument(name, nargs="?", type=positive, default=default, help=f"by default {default:,}")
+    given = parser.parse_args()
+    return [getattr(given, name) for name in defaults]
+
+
+def parser_of(about: str | None) -> argparse.ArgumentParser:
+    """Of the benchmark that was started, whose docstring is its help."""
+    name = f"python -m benchmarks.{Path(sys.argv[0]).stem}"
+    return argparse.ArgumentParser(prog=name, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def positive(word: str) -> int:
+    """Raises ArgumentTypeError, a sentence, for what is no number from 1 on."""
+    if not word.isdecimal() or not int(word):
+        raise argparse.ArgumentTypeError(f"{word!r} is no number from 1 on.")
+    return int(word)
 
 
 def show(figures: Iterable[Figure]) -> None:

@@ -6,7 +6,8 @@ A conversation is stored in the real engine (seeded, with the exchanges of `prep
 the fake model service on loopback; what counts is the time from the start of a turn until the first delta of its answer
 may be shown, durable as it then is. The reference is plain httpx: the same service, the same answer, and a body of the
 same size that was made before; from the call until the first delta is read. Both are asked in turn on warm connections,
-so that other work on the machine slows both alike.
+so that other work on the machine slows both alike. The way from the server's process to the editor is
+not in it: `journal` measures that of each delta.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
@@ -25,7 +25,7 @@ from typing import Final
 
 import httpx
 from benchmarks.conversation import Conversation, open_conversation
-from benchmarks.figures import Figure, Size, alone, beside, show
+from benchmarks.figures import Figure, Size, alone, beside, numbers, show
 from benchmarks.prepare import BUDGET, SEED, coding_exchanges
 from httpx_sse import EventSource
 
@@ -127,7 +127,7 @@ async def run(n_messages: int, n_pairs: int) -> list[Figure]:
         await conversation.store.close()
     pairs = list(zip(theirs, ours, strict=True))[_WARM_UP:]
     print(f"first delta: a body of {len(payload) // 1000:,} kB, seed {SEED}")
-    what = f"first delta of an answer, {conversation.state.n_messages:,} messages"
+    what = f"first delta of an answer inside the server, {conversation.state.n_messages:,} messages"
     return [
         beside(what, pairs, "plain httpx", None),
         alone(
@@ -144,9 +144,6 @@ def figures(size: Size) -> list[Figure]:
     return asyncio.run(run(*((10_000, 15) if size is Size.FULL else (300, 2))))
 
 
-def main(n_messages: int = 10_000) -> None:
-    show(asyncio.run(run(n_messages, 15)))
-
-
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:2]))
+    (wanted,) = numbers(__doc__, MESSAGES=10_000)
+    show(asyncio.run(run(wanted, 15)))

@@ -32,7 +32,7 @@ from typing import Final
 
 import psutil
 from benchmarks.conversation import Conversation, Setup, open_conversation
-from benchmarks.figures import Figure, Size, alone, beside
+from benchmarks.figures import Figure, Size, alone, apart
 from benchmarks.prepare import coding_exchanges
 
 from palimpsest.data import load_frame
@@ -43,7 +43,7 @@ from palimpsest.storage.context import summary_tree
 
 SEED: Final = 20261121
 RULE: Final = "Never use tabs."
-AIM_MIB: Final = 15.0
+TARGET_MIB: Final = 15.0
 """For 10,000 messages."""
 _SYLLABLES: Final = "ba co di fu ga he jo ka le mi no pe ru sa ti vo we zu lan mer".split()
 WORDS: Final = tuple("".join(each) for each in itertools.product(_SYLLABLES, _SYLLABLES, ("n", "r", "s", "t", "x")))
@@ -166,22 +166,23 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> list[
         print(f"{len(nodes)} summaries written, the highest of level {deepest}")
         print(f"a whole turn, of the last tenth: {_times(figures.turns_ms)}")
         if growth is not None:
-            print(f"memory: {growth:.1f} MiB for 10,000 messages (aim {AIM_MIB:.0f}), {memory_mib():.0f} MiB in all")
+            print(
+                f"memory: {growth:.1f} MiB for 10,000 messages (target {TARGET_MIB:.0f}), {memory_mib():.0f} MiB in all"
+            )
         if tracemalloc.is_tracing():
             for held in tracemalloc.take_snapshot().statistics("lineno")[:_MOST_PLACES]:
                 place = "/".join((*Path(held.traceback[0].filename).parts[-3:], str(held.traceback[0].lineno)))
                 print(f"{held.size / 2**20:8.1f} MiB {held.count:9}  {place}")
         await conversation.close()
     first, last = figures.requests_ms[:_FEW], _last_tenth(figures.requests_ms)
-    pair = [(statistics.median(first), statistics.median(last))]
     where = f"after {n_turns:,} questions at {budget:,} tokens"
     found = [
-        beside(f"a request {where}", pair, f"the first {_FEW}", None),
+        apart(f"a request {where}", first, last, f"the first {_FEW}", None, "ms CPU"),
         alone(f"the fullest request {where}", [figures.fullest], 1, ""),
         alone(f"levels of summaries {where}", [deepest], math.ceil(math.log2(n_turns)), "", note="at most log2"),
     ]
     if growth is not None:
-        found.append(alone(f"memory for 10,000 messages {where}", [growth], AIM_MIB, "MiB"))
+        found.append(alone(f"memory for 10,000 messages {where}", [growth], TARGET_MIB, "MiB"))
     return found
 
 

@@ -16,13 +16,12 @@ import os
 import random
 import shutil
 import sqlite3
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figures import Figure, Size, beside, show
+from benchmarks.figures import Figure, Size, beside, numbers, show
 from benchmarks.prepare import text
 
 from palimpsest.machine import utc_now
@@ -91,7 +90,8 @@ def measure(n_mib: float) -> list[Figure]:
         n_messages = grow(file, n_mib)
         pair = (copy(file, Path(name, "copy")), asyncio.run(migrate(directory)))
     what = f"opening a file of {n_mib:,.0f} MiB ({n_messages:,} messages) of the oldest version"
-    return [beside(what, [pair], "a copy of the file", 3, "s")]
+    later = "its words are found later: they are indexed behind it"
+    return [beside(what, [pair], "a copy of the file", 3, "s", note=later)]
 
 
 def figures(size: Size) -> list[Figure]:
@@ -99,4 +99,4 @@ def figures(size: Size) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    show(measure(*(float(argument) for argument in sys.argv[1:2] or ("1024",))))
+    show(measure(*numbers(__doc__, MIB=1_024)))

@@ -8,8 +8,10 @@ that compaction runs where it is due. To be done in minutes a transaction takes 
 memory as in a running server, one exchange at a time is appended and a request prepared and rendered, from one
 compaction to the next: the context is measured at every fullness it has. Prints medians, the ratio to `trim_messages`
 (approximate counter, the same budget, the newest messages) for the last number of messages but one, the ratio of the
-last number to that, and what compactions and a cold load take. Requests and `trim_messages` wait for nothing, so their
-time is the process's CPU time, which other work on the machine does not change; compactions and loads are by the clock.
+last number to that, and what compactions and a cold load take. What is read of an exchange while the
+model answers is in no request, and stands in a row of its own. Requests and `trim_messages` wait for nothing, so their
+time is the process's CPU time, which other work on the machine does not change; compactions and loads are by the
+clock.
 """
 
 from __future__ import annotations
@@ -20,16 +22,15 @@ import itertools
 import json
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.conversation import Conversation, open_conversation
-from benchmarks.figures import Figure, Size, alone, beside, show
+from benchmarks.figures import Figure, Size, alone, apart, parser_of, positive, show
 
 from palimpsest.data import load_frame
 from palimpsest.domain.messages import Content, Role, TextPart, ToolCallPart, tool_result, user_message
@@ -50,6 +51,7 @@ WORDS: Final = (
     "checked what load_{n}() returned after a restart; then it ran once more with {n} rows"
 ).split()
 _TURNS_PER_RULE: Final = 50
+_UNIT: Final = "ms CPU"
 
 
 def text(chance: random.Random, n_words: int) -> str:
@@ -98,22 +100,24 @@ class Measured:
 
     n_messages: int
     fill_s: float
-    prepare_ms: float
-    body_ms: float
+    prepares_ms: Sequence[float]
+    """Of each request between two compactions; as `bodies_ms` and `totals_ms`, which is both."""
+    bodies_ms: Sequence[float]
     bytes_ms: float
-    n_measured: int
+    meanwhile_ms: Sequence[float]
+    """What is read of an exchange while the model answers, before each of these requests."""
     n_pieces: int
     """In the fullest request measured."""
     compaction_ms: float
     slowest_compaction_ms: float
     n_compactions: int
     load_ms: float
-    trim_ms: float | None
-    """None where it was not measured."""
+    trims_ms: Sequence[float]
+    """Empty where it was not measured."""
 
     @property
-    def total_ms(self) -> float:
-        return self.prepare_ms + self.body_ms
+    def totals_ms(self) -> list[float]:
+        return [prepare + body for prepare, body in zip(self.prepares_ms, self.bodies_ms, strict=True)]
 
 
 async def measure(n_messages: int, budget: int, trim: Trim | None) -> Measured:
@@ -139,36 +143,39 @@ async def measure(n_messages: int, budget: int, trim: Trim | None) -> Measured:
             loads = [await _load(talk) for _ in range(_LOADS)]
         finally:
             await talk.store.close()
-    prepare_ms, body_ms, bytes_ms = (statistics.median(each) for each in zip(*times, strict=True))
+    prepares_ms, bodies_ms, bytes_ms, meanwhile_ms = zip(*times, strict=True)
     return Measured(
         n_messages,
         fill_s,
-        prepare_ms,
-        body_ms,
-        bytes_ms,
-        len(times),
+        prepares_ms,
+        bodies_ms,
+        statistics.median(bytes_ms),
+        meanwhile_ms,
         n_pieces,
         statistics.median(compactions_ms),
         max(compactions_ms),
         len(compactions_ms),
         statistics.median(loads),
-        statistics.median(trims) if trims else None,
+        trims,
     )
 
 
 async def _between_compactions(
     talk: Conversation, budget: int, exchanges: Iterator[list[Content]], compactions_ms: list[float]
-) -> tuple[list[tuple[float, float, float]], int]:
-    """Times of the requests between the next compaction and the one after it, and the pieces of the fullest."""
-    times: list[tuple[float, float, float]] = []
+) -> tuple[list[tuple[float, float, float, float]], int]:
+    """Times of the requests between the next compaction and the one after it, each with what was read before it while
+    the model answered; and the pieces of the fullest."""
+    times: list[tuple[float, float, float, float]] = []
     n_pieces, n_compactions = 0, 0
     while n_compactions < 2:
         await talk.append(next(exchanges))
+        began = time.process_time()
         await talk.rest()
+        meanwhile_ms = (time.process_time() - began) * 1000
         timed = await timed_request(talk, budget, compactions_ms)
         n_compactions += timed is None
         if timed is not None and n_compactions == 1:
-            times.append(timed)
+            times.append((*timed, meanwhile_ms))
             n_pieces = max(n_pieces, len(talk.state.pieces))
     return times, n_pieces
 
@@ -222,40 +229,52 @@ def load_trim(budget: int) -> Trim | None:
 
 def report(measured: Measured) -> None:
     print(f"{measured.n_messages:,} messages, filled in {measured.fill_s:.0f} s, {measured.n_compactions} compactions")
+    prepare_ms, body_ms, meanwhile_ms = (
+        statistics.median(each) for each in (measured.prepares_ms, measured.bodies_ms, measured.meanwhile_ms)
+    )
     print(
-        f"  a request     {measured.total_ms:7.2f} ms: prepare {measured.prepare_ms:.2f}, request body "
-        f"{measured.body_ms:.2f} (its JSON text {measured.bytes_ms:.2f} ms more); "
-        f"{measured.n_measured} requests of up to {measured.n_pieces} pieces"
+        f"  a request     {statistics.median(measured.totals_ms):7.2f} ms: prepare {prepare_ms:.2f}, request body "
+        f"{body_ms:.2f} (its JSON text {measured.bytes_ms:.2f} ms more); {meanwhile_ms:.2f} ms before it; "
+        f"{len(measured.bodies_ms)} requests of up to {measured.n_pieces} pieces"
     )
     print(f"  a compaction  {measured.compaction_ms:7.0f} ms, the slowest {measured.slowest_compaction_ms:.0f} ms")
     print(f"  a cold load   {measured.load_ms:7.0f} ms")
 
 
 def measured_at(sizes: Sequence[int], budget: int = BUDGET) -> list[Figure]:
-    """The comparison with `trim_messages` is made at the second size, the growth between the last two."""
+    """The comparison with `trim_messages` is made at the last size but one, the growth is from there to the last."""
     trim = load_trim(budget)
     print(f"prepare: requests at a budget of {budget:,} tokens, seed {SEED}")
     measured: list[Measured] = []
     for n_messages in sizes:
-        compared = trim if n_messages == sizes[-2] else None
+        compared = trim if n_messages == sizes[-2:][0] else None
         measured.append(asyncio.run(measure(n_messages, budget, compared)))
         report(measured[-1])
-    before, last = measured[-2:]
+    before, last = measured[-2:][0], measured[-1]
     found = []
-    if before.trim_ms is not None:
+    if before.trims_ms:
         trimming, where = "LangChain's `trim_messages`", f"{before.n_messages:,} messages"
         found.append(
-            beside(f"preparing a request, {where}", [(before.trim_ms, before.prepare_ms)], trimming, TRIM_TARGET)
-        )
-        found.append(
-            beside(
-                f"the same with its body for a service, {where}", [(before.trim_ms, before.total_ms)], trimming, None
+            apart(
+                f"preparing a request, {where}", before.trims_ms, before.prepares_ms, trimming, TRIM_TARGET, _UNIT,
+                note="its new messages were read before, while the model answered: two rows below",
             )
+        )  # fmt: skip
+        whole = f"the same with its body for a service, {where}"
+        found.append(apart(whole, before.trims_ms, before.totals_ms, trimming, None, _UNIT))
+        read = f"what is read of an exchange while the model answers, {where}"
+        found.append(alone(read, before.meanwhile_ms, None, _UNIT))
+    if last is not before:
+        growth = tuple((each.n_messages, statistics.median(each.totals_ms)) for each in measured)
+        figure = apart(
+            f"a request, {last.n_messages:,} messages",
+            before.totals_ms,
+            last.totals_ms,
+            f"the same at {before.n_messages:,}",
+            GROWTH_TARGET,
+            _UNIT,
         )
-    growth = [(each.n_messages, each.total_ms) for each in measured]
-    reference = f"the same at {before.n_messages:,}"
-    pair = [(before.total_ms, last.total_ms)]
-    found.append(beside(f"a request, {last.n_messages:,} messages", pair, reference, GROWTH_TARGET, growth=growth))
+        found.append(replace(figure, growth=growth))
     compactions = [each.compaction_ms for each in measured]
     note = "on a thread of its own, while the answer waits"
     found.append(
@@ -272,4 +291,6 @@ def figures(size: Size) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    show(measured_at([int(argument) for argument in sys.argv[1:]] or (1_000, 10_000, 100_000)))
+    parser = parser_of(__doc__)
+    parser.add_argument("MESSAGES", nargs="*", type=positive, help="by default 1,000 10,000 100,000")
+    show(measured_at(parser.parse_args().MESSAGES or (1_000, 10_000, 100_000)))

@@ -5,7 +5,6 @@
 Fills a store with ROWS (100,000) made-up messages and as many facts (seeded), through the functions that turns and the
 librarian use. The bare query is an FTS5 table of its own with the same texts, asked for any of the same words by bm25,
 limit 400. Both are asked the same questions in turn, by CPU time, so that other work on the machine does not count.
-
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ import asyncio
 import itertools
 import random
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figures import Figure, Size, beside, show
+from benchmarks.figures import Figure, Size, beside, numbers, show
 from benchmarks.prepare import text
 
 from palimpsest.domain.context.tokens import count_bytes
@@ -111,7 +109,7 @@ async def measure(n_rows: int, n_queries: int) -> Figure:
     )
     what = f"retrieval over {n_rows:,} messages and {n_rows:,} facts"
     note = "ours looks in three columns, for parts of words and for neighbors too, and for telling words twice"
-    return beside(what, list(zip(theirs, ours, strict=True)), "one bare FTS5 query", TARGET, note=note)
+    return beside(what, list(zip(theirs, ours, strict=True)), "one bare FTS5 query", TARGET, "ms CPU", note=note)
 
 
 def figures(size: Size) -> list[Figure]:
@@ -119,9 +117,6 @@ def figures(size: Size) -> list[Figure]:
     return [asyncio.run(measure(n_rows, n_queries))]
 
 
-def main(n_rows: int = 100_000) -> None:
-    show([asyncio.run(measure(n_rows, 25))])
-
-
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:2]))
+    (wanted,) = numbers(__doc__, ROWS=100_000)
+    show([asyncio.run(measure(wanted, 25))])

@@ -3,8 +3,11 @@
     python -m benchmarks.startup [RUNS]
 
 Servers are started in turns, after one unmeasured start each, and asked for `initialize` and then for the first list of
-conversations, which the others do not know. Beside ours: a pygls server without a single feature, and the servers that
-`make bench-servers` has installed. Memory is proportional (PSS): what two processes share counts half in each.
+conversations, which the others refuse as unknown. Ours answers `initialize` before it is loaded, so the second answer
+tells how soon it works: beside it stand a bare server's `initialize`, and the others' second answer. Beside ours: a
+pygls server without a single feature, and the servers that `make bench-servers` has installed. A question in the
+terminal is answered by the search of the folder, without a model. Memory is proportional (PSS): what two processes
+share counts half in each.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-from benchmarks.editor import OURS
-from benchmarks.figures import Figure, Size, alone, beside, show
+from benchmarks.editor import OURS, environment
+from benchmarks.figures import Figure, Size, alone, beside, numbers, show
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
@@ -57,7 +60,7 @@ def answer(process: subprocess.Popen[bytes], message_id: int) -> None:
             return
 
 
-def measure(command: Sequence[str], folder: Path, environment: dict[str, str]) -> dict[str, float]:
+def measure(command: Sequence[str], folder: Path, variables: dict[str, str]) -> dict[str, float]:
     """Milliseconds to the answers, and MiB behind the last."""
     params = {
         "processId": os.getpid(),
@@ -68,7 +71,7 @@ def measure(command: Sequence[str], folder: Path, environment: dict[str, str]) -
     found: dict[str, float] = {}
     started = time.perf_counter()
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=variables
     ) as process:
         assert process.stdin is not None
         calls = (
@@ -100,19 +103,19 @@ def memory_mib(pid: int) -> float:
     return total / (1 << 20)
 
 
-def ask_in_terminal(folder: Path, environment: dict[str, str]) -> float:
+def ask_in_terminal(folder: Path, variables: dict[str, str]) -> float:
     """Milliseconds of `make -s run` with one question, to its end."""
     (folder / "setup.cfg").write_text("[metadata]\nname = pump\n", "utf-8")
     started = time.perf_counter()
     command = ["make", "-s", "run", f"FOLDER={folder}"]
-    done = subprocess.run(command, cwd=ROOT, input=_QUESTION.encode(), capture_output=True, env=environment, check=True)
+    done = subprocess.run(command, cwd=ROOT, input=_QUESTION.encode(), capture_output=True, env=variables, check=True)
     assert b"pump" in done.stdout
     return (time.perf_counter() - started) * 1000
 
 
-def import_pygls(environment: dict[str, str]) -> float:
+def import_pygls(variables: dict[str, str]) -> float:
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-P", "-c", "import pygls.lsp.server"], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", "import pygls.lsp.server"], env=variables, check=True)
     return (time.perf_counter() - started) * 1000
 
 
@@ -124,35 +127,42 @@ def figures(size: Size, n_runs: int = 0) -> list[Figure]:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory, "folder")
         folder.mkdir()
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environment |= {"HOME": directory, "XDG_DATA_HOME": directory, "XDG_CACHE_HOME": directory}
+        places = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME")
+        variables = environment() | dict.fromkeys(places, directory)
         for command in commands.values():
-            measure(command, folder, environment)
-        ask_in_terminal(folder, environment)
+            measure(command, folder, variables)
+        ask_in_terminal(folder, variables)
         for _ in range(n_runs or _RUNS[size]):
             for name, command in commands.items():
-                runs[name].append(measure(command, folder, environment))
-            terminal.append((import_pygls(environment), ask_in_terminal(folder, environment)))
+                runs[name].append(measure(command, folder, variables))
+            terminal.append((import_pygls(variables), ask_in_terminal(folder, variables)))
 
     def pairs(name: str, theirs: str, ours: str) -> list[tuple[float, float]]:
         return [(other[theirs], own[ours]) for other, own in zip(runs[name], runs[""], strict=True)]
 
-    found = [beside("`initialize` answered", pairs(BARE, INITIALIZE, INITIALIZE), BARE, 0.6)]
+    early = "before the server is loaded: the next rows say when it works"
+    found = [beside("`initialize` answered", pairs(BARE, INITIALIZE, INITIALIZE), BARE, 0.6, note=early)]
     found += [
         beside("`initialize` answered", pairs(name, INITIALIZE, INITIALIZE), name, None)
         for name in OTHERS
         if name in runs
     ]
-    found.append(beside("first list of conversations after a start", pairs(BARE, INITIALIZE, LIST), BARE, 1.5))
+    listed = "first list of conversations after a start"
+    found.append(beside(listed, pairs(BARE, INITIALIZE, LIST), f"`initialize` of {BARE}", 1.5))
+    found += [
+        beside(listed, pairs(name, LIST, LIST), f"the second answer of {name}", None) for name in OTHERS if name in runs
+    ]
     too_much = "its services are loaded: decision 26"
     found.append(beside("memory behind the first list", pairs(BARE, MEMORY, MEMORY), BARE, 1.3, "MiB", note=too_much))
     copilot = "Copilot's language server"
     if copilot in runs:
         found.append(beside("memory behind the first list", pairs(copilot, MEMORY, MEMORY), copilot, 0.18, "MiB"))
-    found.append(alone("a question by `make run`, key press to end", [own for _, own in terminal], 1_500))
+    found.append(
+        alone("a question by `make run` without a model, key press to end", [own for _, own in terminal], 1_500)
+    )
     found.append(beside("the same", terminal, "`import pygls.lsp.server`", None))
     return found
 
 
 if __name__ == "__main__":
-    show(figures(Size.FULL, int(sys.argv[1]) if len(sys.argv) > 1 else 0))
+    show(figures(Size.FULL, *numbers(__doc__, RUNS=_RUNS[Size.FULL])))
