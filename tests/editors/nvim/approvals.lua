@@ -131,4 +131,30 @@ it("never asks again where the answer was never, until that is taken back", func
   assert(rules[1].lines[1]:find("never allowed", 1, true))
 end)
 
+it("takes a question away with the server that asked it, and asks the next one", function()
+  local client = require("palimpsest.client")
+  local before = assert(client.get(t.chat().root)).id
+  ask("two leaves", "seven leaves")
+  t.order("kill-server")
+  wait("told", function()
+    return vim.iter(told):any(function(message)
+      return message:find("so nothing was done", 1, true)
+    end)
+  end)
+  eq(nil, question())
+  eq(false, require("palimpsest.approvals").is_waiting())
+  wait("another server runs", function()
+    local now = client.get(t.chat().root)
+    return now and now.initialized and now.id ~= before
+  end)
+  t.idle()
+  eq("two leaves of lettuce", second_line())
+  t.send("go on without it")
+  shows("Done with seven leaves.") -- what the model was to say after the question
+  t.idle()
+  ask("two leaves", "eight leaves")
+  answer("y", "eight leaves")
+  eq("eight leaves of lettuce", second_line())
+end)
+
 t.done()

@@ -18,6 +18,7 @@ local EDIT = "propose_edit"
 local accepted_turn
 
 ---@class palimpsest.Question
+---@field client_id integer Who asks.
 ---@field params palimpsest.ApprovalRequestParams
 ---@field answer fun(answer: palimpsest.ApprovalAnswer)
 ---@field win? integer
@@ -177,13 +178,15 @@ end
 
 --- Runs in a coroutine of its own and comes back with the user's word.
 ---@param params palimpsest.ApprovalRequestParams
+---@param client_id integer
 ---@return palimpsest.ApprovalRequestResult
-function M.ask(params)
+function M.ask(params, client_id)
   if params.tool == EDIT and params.turnId == accepted_turn then
     return { answer = "once" }
   end
   local waiting = assert(coroutine.running())
   local question = {
+    client_id = client_id,
     params = params,
     answer = function(answer)
       vim.schedule(function()
@@ -199,6 +202,25 @@ function M.ask(params)
     end
   end)
   return coroutine.yield()
+end
+
+--- The server has ended, and its questions with it.
+---@param client_id integer
+function M.gone(client_id)
+  local n_before = #questions
+  for n = n_before, 1, -1 do
+    if questions[n].client_id == client_id then
+      hide(questions[n])
+      table.remove(questions, n)
+    end
+  end
+  if #questions < n_before then
+    tell.warn(texts.gone)
+    if questions[1] and not questions[1].win then
+      show(questions[1])
+    end
+    redraw_bar()
+  end
 end
 
 --- The server withdrew a request. Neovim does not say which: with one question open it can only be that one, and an

@@ -325,6 +325,7 @@ function M._on_exit(code, signal, client_id)
     for _, callback in pairs(callbacks) do
       callback(gone(texts.ended))
     end
+    require("palimpsest.approvals").gone(client_id)
     if root then
       for _, fn in ipairs(subscribers) do
         fn("gone", root, { is_wanted = is_wanted })

@@ -42,8 +42,8 @@ return {
   [methods.DidMoveApartNotification] = function(_, params)
     require("palimpsest.sharing").tell_moved(params)
   end,
-  [methods.ApprovalRequestRequest] = function(_, params)
-    return require("palimpsest.approvals").ask(params)
+  [methods.ApprovalRequestRequest] = function(_, params, ctx)
+    return require("palimpsest.approvals").ask(params, ctx.client_id)
   end,
   [methods.ToolsRunRequest] = function(_, params)
     return require("palimpsest.terminal").run(params)
