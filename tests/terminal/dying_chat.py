@@ -8,31 +8,31 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from tests.terminal import start_chat
 
+from palimpsest.terminal import exchange
 from palimpsest.terminal.process import ServerProcess
 
 
 def main() -> int:
     victim = sys.argv.pop(1)
     pids = [os.getpid()]
-    real_replace, real_init = os.replace, ServerProcess.__init__
+    real_swap, real_init = exchange.swap, ServerProcess.__init__
 
     def started(self: ServerProcess, process: asyncio.subprocess.Process) -> None:
         real_init(self, process)
         if victim == "server":
             pids[0] = process.pid
 
-    def replace(source: Any, target: Any) -> None:
+    def swap(one: Path, other: Path) -> bool:
         os.kill(pids[0], signal.SIGKILL)
-        real_replace(source, target)
+        return real_swap(one, other)
 
     ServerProcess.__init__ = started  # type: ignore[method-assign]
-    os.replace = replace  # type: ignore[assignment]
+    exchange.swap = swap
     return start_chat.main()
 
 

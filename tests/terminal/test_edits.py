@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palimpsest.lsp.runtime.documents import split_lines
+from palimpsest.terminal import exchange
 from palimpsest.terminal.edits import Edits
 
 Json = dict[str, Any]
@@ -88,8 +90,24 @@ def happening_before(name: str, event: Callable[[], object]) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+@contextmanager
+def taking_places(event: Callable[[Path], object]) -> Iterator[None]:
+    """The event happens each time right before a text takes the place of another, with its path."""
+    real = exchange.swap
+
+    def called(one: Path, other: Path) -> bool:
+        event(other)
+        return real(one, other)
+
+    with mock.patch.object(exchange, "swap", called):
+        yield
+
+
+@pytest.fixture(params=["exchange", "replace"])
+def desk(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """With files that change places in one moment, and on a system that cannot do that."""
+    if request.param == "replace":
+        monkeypatch.setattr(exchange, "swap", lambda new, path: False)
     root = tmp_path / "a folder é #1"
     root.mkdir()
     return Desk(root)
@@ -155,7 +173,7 @@ def test_new_files_are_made_and_removed(desk: Desk) -> None:
 
 def test_a_new_file_brings_the_folders_that_it_lies_in(desk: Desk) -> None:
     new = [desk.created("src/new/a.py"), desk.changed("src/new/a.py", "", (0, 0, "one\n"))]
-    with mock.patch.object(os, "replace", side_effect=OSError(28, "No space left on device")):
+    with mock.patch.object(exchange, "swap", side_effect=OSError(28, "No space left on device")):
         assert "No space left" in (desk.apply(*new, computed_from={}) or "")
     assert list(desk.root.iterdir()) == []
 
@@ -174,11 +192,36 @@ def test_what_was_written_since_the_question_is_not_overwritten(desk: Desk) -> N
     with happening_before("utime", lambda: path.write_text("at the last moment\n")):
         assert "has changed meanwhile" in (desk.replace("a.py", "one", "1") or "")
     if os.name != "nt":
-        with happening_before("replace", lambda: path.write_text("after the last look\n")):
+        events = [lambda: path.write_text("after the last look\n")]
+        with taking_places(lambda _: events and events.pop()()):
             assert "has changed meanwhile" in (desk.replace("a.py", "last", "1") or "")
         assert desk.state() == {"a.py": b"after the last look\n"}
     with happening_before("utime", path.unlink):
         assert "cannot be written" in (desk.replace("a.py", "last", "1") or "")
+    assert desk.state() == {}, "a file that its user removed is not made again"
+
+
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="Needs files that change places in one moment.")
+def test_a_file_that_is_saved_by_another_one_in_its_place_right_before_an_edit_is_given_back(tmp_path: Path) -> None:
+    desk = Desk(tmp_path.resolve())
+    path, saved = desk.root / "a.py", tmp_path / "saved"
+    saves: list[str] = []
+
+    def save(_: Path) -> None:
+        if saves:
+            saved.write_text(saves.pop())
+            saved.replace(path)
+
+    for newer in ([], ["saved again\n"]):
+        path.write_text("one\n")
+        saves[:] = [*newer, "saved\n"]
+        with taking_places(save):
+            assert "has changed meanwhile" in (desk.replace("a.py", "one", "1") or "")
+        assert desk.state() == {"a.py": (newer[0] if newer else "saved\n").encode()}
+        assert [each.name for each in desk.root.iterdir()] == ["a.py"]
+    path.write_text("one\n")
+    with taking_places(lambda _: path.unlink()):
+        assert "cannot be written" in (desk.replace("a.py", "one", "1") or "")
     assert desk.state() == {}, "a file that its user removed is not made again"
 
 
@@ -208,23 +251,20 @@ def test_of_several_files_all_are_changed_or_none(desk: Desk) -> None:
             computed_from=before,
         )
 
-    real = os.replace
-
-    def full(source: Path, target: Path) -> None:
-        if Path(target).name == "c.py":
+    def full(path: Path) -> None:
+        if path.name == "c.py":
             raise OSError(28, "No space left on device")
-        real(source, target)
 
-    with mock.patch.object(os, "replace", full):
+    with taking_places(full):
         assert change() == "c.py cannot be written: No space left on device. Nothing was changed."
     assert desk.state() == was
 
-    def full_while_somebody_types(source: Path, target: Path) -> None:
-        if Path(target).name == "c.py":
+    def full_while_somebody_types(path: Path) -> None:
+        if path.name == "c.py":
             (desk.root / "a.py").write_text("1\nmine\n")
-        full(source, target)
+        full(path)
 
-    with mock.patch.object(os, "replace", full_while_somebody_types):
+    with taking_places(full_while_somebody_types):
         assert "a.py had been written already and could not be put back." in (change() or "")
     assert desk.state() == was | {"a.py": b"1\nmine\n"}
     (desk.root / "a.py").write_text("one\n")

@@ -1,7 +1,9 @@
 """Files of the workspace folder that are changed whole: all of a set, or none.
 
 A text is written to a new file beside the old one, which then takes its place, so nobody ever reads half of it. The old
-one is read once more right before that, and again when it has lost its place: what somebody wrote meanwhile stays.
+one is read once more right before that. Where the system can, the two change places in one moment, and what lost its
+place gets it back unless it is the text that was read; elsewhere the old file is only read again: what somebody wrote
+meanwhile stays.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from palimpsest.terminal import texts
+from palimpsest.terminal import exchange, texts
 
 _PREFIX: Final = ".palimpsest-"
 """Begins the names of files that are not yet in their place; one is left behind only by a kill."""
@@ -131,11 +133,31 @@ def _replace(path: Path, shown: str, before: bytes, after: bytes) -> None:
         _take_after(path, new)
         with _held(path) as old:
             _require(path, shown, before)
+            if exchange.swap(new, path):
+                if _bytes(new) != before:
+                    _give_back(path, new, after)
+                    raise NotWritten(texts.changed_meanwhile(shown))
+                return
             os.replace(new, path)
             late = before if old is None else old.read()
     if late != before:
         _replace(path, shown, after, late)
         raise NotWritten(texts.changed_meanwhile(shown))
+
+
+def _give_back(path: Path, theirs: Path, after: bytes) -> None:
+    """Return its place to what was saved right before `after` took it, unless something newer has it by now."""
+    exchange.swap(theirs, path)
+    if _bytes(theirs) != after:
+        exchange.swap(theirs, path)
+
+
+def _bytes(path: Path) -> bytes | None:
+    """None for what is no file."""
+    try:
+        return path.read_bytes() if stat.S_ISREG(os.lstat(path).st_mode) else None
+    except OSError:
+        return None
 
 
 @contextlib.contextmanager
