@@ -81,6 +81,17 @@ def test_no_cell_of_a_table_loses_a_letter_where_it_is_narrow(painter: Painter) 
         assert "…" not in bare(painter.paint(listed, width))
 
 
+def test_no_word_of_a_table_is_broken_where_there_is_room_for_it(painter: Painter) -> None:
+    head = "| Part | Messages | Tokens | Sent before | Why |\n|---|---|--:|---|---|\n"
+    rows = ["| instructions | 0 | 160 | yes | always first |", "| message | 12 | 1,602 | yes | fits as it was said |"]
+    shown = bare(painter.paint(ChatMarkdown(head + "\n".join(rows)), 59))
+    assert set(re.findall(r"\w+", "".join(rows))) <= set(re.findall(r"\w+", shown))
+    assert all(cell_len(line) <= 59 for line in shown.split("\n"))
+    wide = bare(painter.paint(ChatMarkdown(head + "\n".join(rows)), 100)).split("\n")
+    assert wide[0] == "Part           Messages   Tokens   Sent before   Why"
+    assert len(wide) == 4
+
+
 def test_a_table_of_more_columns_than_there_is_room_for_is_shown_row_by_row(painter: Painter) -> None:
     heads, cells = zip(*((f"head{n}", f"value{n}") for n in range(30)), strict=True)
     source = f"|{'|'.join(heads)}|\n|{'---|' * 30}\n|{'|'.join(cells)}|\n|{'|'.join(cells)}|"

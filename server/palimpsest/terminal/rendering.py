@@ -26,6 +26,7 @@ from pygments.token import (
     Whitespace,
 )
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.constrain import Constrain
 from rich.markdown import CodeBlock, Heading, Markdown, Paragraph, TableElement
@@ -94,6 +95,8 @@ _CODE: Final = ANSISyntaxTheme(
 _INDENT: Final = 2
 _CELL: Final = 8
 """The least columns of a cell of a table, with the gap behind it."""
+_GAP: Final = 3
+"""The columns between two cells."""
 PROSE_COLUMNS: Final = 100
 """The longest line of prose. Code and tables may be wider."""
 _CODES: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -180,12 +183,31 @@ class _Table(TableElement):
             yield Text("\n\n").join(_record([each.content for each in columns], row) for row in rows or [[]])
             return
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, style="markdown.table.border")
-        for column in columns:
+        cells = [[column.content, *(row[n] for row in rows if n < len(row))] for n, column in enumerate(columns)]
+        widths = _widths(cells, options.max_width - _GAP * (len(columns) - 1))
+        for column, width in zip(columns, widths, strict=True):
             head = "markdown.table.header"
-            table.add_column(column.content, justify=column.justify, header_style=head, overflow="fold")
+            table.add_column(column.content, justify=column.justify, header_style=head, overflow="fold", width=width)
         for row in rows:
             table.add_row(*row)
         yield table
+
+
+def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
+    """The widths of columns that together have this room: no word is broken where that can be, and what is left goes to
+    the columns that lack most."""
+    whole = [max(cell.cell_len for cell in cells) for cells in columns]
+    words = [max((cell_len(word) for cell in cells for word in cell.plain.split()), default=1) for cells in columns]
+    most = max(words, default=1)
+    while sum(min(word, most) for word in words) > room and most > 1:
+        most -= 1
+    widths = [max(min(word, most), 1) for word in words]
+    for _ in range(room - sum(widths)):
+        lacks = [full - width for full, width in zip(whole, widths, strict=True)]
+        if max(lacks) <= 0:
+            break
+        widths[lacks.index(max(lacks))] += 1
+    return widths
 
 
 def _record(heads: Sequence[Text], row: Sequence[Text]) -> Text:
