@@ -194,19 +194,18 @@ class _Table(TableElement):
 
 
 def _widths(columns: Sequence[Sequence[Text]], room: int) -> list[int]:
-    """The widths of columns that together have this room: no word is broken where that can be, and what is left goes to
-    the columns that lack most."""
+    """The widths of columns that together have this room: no word is broken where that can be, and what is left is
+    shared fairly, so that the columns that need most are the ones that are wrapped."""
     whole = [max(cell.cell_len for cell in cells) for cells in columns]
     words = [max((cell_len(word) for cell in cells for word in cell.plain.split()), default=1) for cells in columns]
     most = max(words, default=1)
     while sum(min(word, most) for word in words) > room and most > 1:
         most -= 1
     widths = [max(min(word, most), 1) for word in words]
-    for _ in range(room - sum(widths)):
-        lacks = [full - width for full, width in zip(whole, widths, strict=True)]
-        if max(lacks) <= 0:
-            break
-        widths[lacks.index(max(lacks))] += 1
+    left = max(room - sum(widths), 0)
+    for n_before, column in enumerate(sorted(range(len(widths)), key=lambda each: whole[each] - widths[each])):
+        given = min(whole[column] - widths[column], left // (len(widths) - n_before))
+        widths[column], left = widths[column] + given, left - given
     return widths
 
 
