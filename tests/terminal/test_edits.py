@@ -201,6 +201,22 @@ def test_what_was_written_since_the_question_is_not_overwritten(desk: Desk) -> N
     assert desk.state() == {}, "a file that its user removed is not made again"
 
 
+def test_a_file_that_is_saved_right_before_it_is_removed_stays(desk: Desk) -> None:
+    path, saved = desk.root / "a.py", desk.root.parent / "saved"
+
+    def save() -> None:
+        saved.write_text("mine\n")
+        saved.replace(path)
+
+    for event in (save, lambda: path.write_text("mine\n")):
+        path.write_text("one\n")
+        with happening_before("replace", event):
+            refused = desk.apply(desk.deleted("a.py"), computed_from={"a.py": "one\n"})
+        assert "has changed meanwhile" in (refused or "")
+        assert desk.state() == {"a.py": b"mine\n"}
+        assert [each.name for each in desk.root.iterdir()] == ["a.py"]
+
+
 @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="Needs files that change places in one moment.")
 def test_a_file_that_is_saved_by_another_one_in_its_place_right_before_an_edit_is_given_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path.resolve())

@@ -89,8 +89,7 @@ def _is_put_back(change: FileChange) -> bool:
 def _write(change: FileChange) -> None:
     try:
         if change.after is None:
-            _require(change.path, change.shown, change.before)
-            os.unlink(change.path)
+            _remove(change.path, change.shown, change.before)
         elif change.before is None:
             _create(change.path, change.shown, change.after)
         else:
@@ -100,6 +99,22 @@ def _write(change: FileChange) -> None:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise NotWritten(texts.not_written(change.shown, why)) from None
+
+
+def _remove(path: Path, shown: str, before: bytes | None) -> None:
+    """What was saved in the last moment is put back."""
+    with _beside(path) as aside:
+        _require(path, shown, before)
+        os.replace(path, aside)
+        if _bytes(aside) == before:
+            return
+        try:
+            os.link(aside, path)
+        except FileExistsError:
+            pass  # something newer has the place by now
+        except OSError:  # a file system without hard links
+            os.replace(aside, path)
+        raise NotWritten(texts.changed_meanwhile(shown))
 
 
 def _create(path: Path, shown: str, data: bytes) -> None:
