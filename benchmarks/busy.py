@@ -4,7 +4,8 @@
 
 The real server in a process of its own, over stdio, on a fake model service in this process. Two conversations run turn
 after turn: `read_file` and `search_files` over a generated folder, then a long answer in many small pieces. The third
-is pinged every 50 ms. The reference is the same pings on the same server before anything streams.
+is pinged every 50 ms. The reference is the same pings on the same server before anything streams. Meanwhile a tick of
+the server's event loop every 5 ms says how long the loop was held up, and what ran then (`ticking`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.editor import OURS, environment
+from benchmarks.editor import environment
 from benchmarks.figures import Figure, Size, alone, apart, numbers, show
 from benchmarks.startup import frame
+from benchmarks.ticking import begin_ticks, end_ticks
 
+_TICKING: Final = Path(__file__).with_name("ticking.py")
 TARGET_MS: Final = 50.0
 _INTERVAL_S: Final = 0.05
 _SEED: Final = 20_261_122
@@ -177,8 +180,9 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
     async with model.serving() as url:
         places = {f"XDG_{name}_HOME": str(directory / name) for name in ("DATA", "CACHE", "STATE", "CONFIG")}
         variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url, "PALIMPSEST_MODEL": "gpt-4o"}
+        ticks = directory / "ticks.json"
         process = await asyncio.create_subprocess_exec(
-            *OURS,
+            *(sys.executable, "-P", str(_TICKING), str(ticks), "serve", "--stdio"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -202,7 +206,9 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
             await _ping(connection, ids[2], 1.0)
             idle = await _ping(connection, ids[2], seconds)
             chats = [asyncio.create_task(_chat_on(connection, each)) for each in ids[:2]]
+            begin_ticks(ticks)
             busy = await _ping(connection, ids[2], seconds)
+            late_ms, ran = await asyncio.to_thread(end_ticks, ticks)
             for chat in chats:
                 if chat.done():
                     chat.result()
@@ -216,6 +222,12 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
     return [
         apart("`usage` while two conversations stream", idle, busy, "the same at rest", None),
         alone("the same, 99.9th percentile", [_latest(busy)], TARGET_MS, note=f"the longest: {max(busy):.0f} ms"),
+        alone(
+            "lateness of the event loop's ticks meanwhile, 99.9th percentile",
+            [_latest(late_ms)],
+            TARGET_MS,
+            note=f"the longest: {max(late_ms):.0f} ms{f', in `{ran}`' if ran else ''}",
+        ),
     ]
 
 
