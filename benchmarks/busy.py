@@ -15,6 +15,7 @@ import contextlib
 import json
 import random
 import statistics
+import sys
 import tempfile
 import time
 import uuid
