@@ -106,7 +106,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(written: Written) -> None:
 VARIABLES: dict[str, tuple[str, Callable[[Settings], object], object]] = {
     "PALIMPSEST_MODEL": ("gpt-4o", lambda s: s.model, "gpt-4o"),
     "PALIMPSEST_TARGETS": (" a, b,", lambda s: s.targets, ("a", "b")),
-    "PALIMPSEST_STORAGE_PATH": ("some where", lambda s: s.storage_path, "some where"),
+    "PALIMPSEST_STORAGE_PATH": ("/some where", lambda s: s.storage_path, "/some where"),
     "PALIMPSEST_STORAGE_SYNCHRONOUS": ("full", lambda s: s.synchronous, "FULL"),
     "PALIMPSEST_CONTEXT_INFINITY": ("no", lambda s: s.context.infinity, False),
     "PALIMPSEST_CONTEXT_THRESHOLD": ("0.9", lambda s: s.context.threshold, 0.9),
@@ -145,7 +145,7 @@ def another_value(setting: Setting) -> tuple[str, object]:
             items = setting.choices[::-1] or ("one", "two")
             return ",".join(items), items
         case Kind.STRING:
-            text = next((each for each in setting.choices if each != setting.default), "some text")
+            text = next((each for each in setting.choices if each != setting.default), "/some text")
             return text, text
         case Kind.INTEGER:
             return next((str(n), n) for n in (7, 8) if n != setting.default and setting.bounds.hold(n))
@@ -184,6 +184,7 @@ def test_an_empty_variable_counts_as_unset(written: Written) -> None:
         ("PALIMPSEST_CONTEXT_THRESHOLD", "nan"),
         ("PALIMPSEST_CONTEXT_INFINITY", "maybe"),
         ("PALIMPSEST_STORAGE_SYNCHRONOUS", "OFF"),
+        ("PALIMPSEST_STORAGE_PATH", "data"),
         ("PALIMPSEST_CONTEXT_STRATEGIES", ","),
     ],
 )

@@ -169,6 +169,12 @@ async def test_a_file_that_is_no_database_is_left_alone_and_explained(tmp_path: 
     assert (tmp_path / "store.db").read_bytes().startswith(b"not a database")
 
 
+async def test_a_place_that_can_be_no_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"file/store is not there and cannot be made\. Check storage\.path"):
+        await open_store(tmp_path / "file" / "store")
+
+
 async def test_admission_commits_the_users_message_and_a_repeat_finds_the_turn(store: Store) -> None:
     first = await admit(store)
     again = await admit(store, turn_id=TurnId("other"))

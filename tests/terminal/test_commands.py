@@ -153,14 +153,14 @@ async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None
         await commands.run("resume", "conversation-1")
         assert session.conversation_id == "conversation-1"
         listed = r"1 \(conversa Title 1\), 2 \(conversa Title 2\), 3 \(conversa Title 3\)"
-        with pytest.raises(CommandFailed, match=rf"Several .* {listed}\. Type .* the id"):
+        with pytest.raises(CommandFailed, match=rf"Several .* {listed}\. Name .* id"):
             await commands.run("resume", "title")
 
 
 @pytest.mark.parametrize("argument", ["0", "4", "two", "-1", "²"])
 async def test_a_number_that_is_not_in_the_list_opens_nothing(chats: Chats, argument: str) -> None:
     async with commanding(chats, "--conversations", "3") as (commands, _, session):
-        with pytest.raises(CommandFailed, match="/resume N"):
+        with pytest.raises(CommandFailed, match="/resume lists them"):
             await commands.run("resume", argument)
         assert session.conversation_id is None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.terminal.chats import TIMEOUT_S, Chats
 
 from palimpsest.cli.chat import _meant
+from palimpsest.terminal import texts
 
 
 def ask(chats: Chats, which: str, question: str, *scene: str, piped: str | None = None) -> tuple[str, str, int]:
@@ -52,23 +54,55 @@ def test_json_is_one_object_that_says_how_it_ended(chats: Chats) -> None:
     assert (answer["status"], answer["stop_reason"]) == ("committed", "output_limit")
     assert answer["usage"]["used_tokens"] == 2100
     assert answer["usage"]["by_kind"][0] == {"kind": "messages", "tokens": 2000}
+    assert answer["error"] is None
 
 
 @pytest.mark.parametrize(
-    ("which", "question", "said"),
+    ("which", "question", "said", "answered"),
     [
-        ("json", "fail", "The provider is overloaded; try again later."),
-        ("json", "/usage", "--json is for questions"),
-        ("json", "", "There is no question."),
-        ("print", "", "There is no question."),
-        ("resume=7", "hello", "with a number or a title"),
+        ("print", "fail", "The provider is overloaded; try again later.", "half of"),
+        ("print", "", "There is no question.", ""),
+        ("print", "  ", "There is no question.", ""),
+        ("resume=7", "hello", "as `palimpsest export` does in a shell", ""),
     ],
 )
-def test_a_failure_is_a_sentence_on_stderr_and_no_json(chats: Chats, which: str, question: str, said: str) -> None:
+def test_a_failure_is_a_sentence_on_stderr(chats: Chats, which: str, question: str, said: str, answered: str) -> None:
     out, err, code = ask(chats, which, question)
     assert said in err
-    assert code == 1
-    assert "{" not in out
+    assert (out.strip(), code) == (answered, 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "text", "conversation"),
+    [
+        (
+            "fail",
+            {"message": "The provider is overloaded; try again later.", "kind": "overloaded", "retryable": True},
+            "half of ",
+            "conversation-1",
+        ),
+        ("/usage", {"message": texts.NO_JSON, "kind": None, "retryable": False}, "", None),
+        ("", {"message": texts.NO_QUESTION, "kind": None, "retryable": False}, "", None),
+    ],
+)
+def test_json_of_a_failure_has_the_keys_of_an_answer(
+    chats: Chats, question: str, error: dict[str, Any], text: str, conversation: str | None
+) -> None:
+    whole, _, _ = ask(chats, "json", "tools")
+    out, err, code = ask(chats, "json", question)
+    failed = json.loads(out)
+    assert (failed.keys(), code) == (json.loads(whole).keys(), 1)
+    assert failed["error"] == error
+    assert error["message"] in err
+    assert (failed["text"], failed["status"], failed["conversation_id"]) == (text, "errored", conversation)
+
+
+@pytest.mark.parametrize("scene", ["--crash", "--version=999"])
+def test_json_is_one_object_also_without_a_server(chats: Chats, scene: str) -> None:
+    out, err, code = ask(chats, "json", "hello", scene)
+    failed = json.loads(out)
+    assert failed["error"]["message"] in err
+    assert (failed["status"], failed["conversation_id"], code) == ("errored", None, 1)
 
 
 def test_a_command_can_be_run_and_a_conversation_chosen(chats: Chats) -> None:

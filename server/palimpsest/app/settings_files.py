@@ -168,13 +168,13 @@ class _Source:
         if self.name == _EDITOR and not setting.may_editor_set:
             self._complain(f"{_dotted(path)} may not be set by an editor: it belongs in your own {USER_FILE}.")
             return
-        if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
-            # A relative path would depend on the current folder of the server: for editors, the workspace.
-            self._complain("storage.path must be an absolute path, or begin with ~/.")
-            return
         self._put(path, setting, value, f"In {self.name}: {_dotted(path)}")
 
     def _put(self, path: _Path, setting: Setting, value: Any, name: str) -> None:
+        if setting.key == "storage.path" and isinstance(value, str) and not _is_absolute(value):
+            # A relative path would depend on the current folder of the server: for editors, the workspace.
+            self.problems.append(f"{name} must be an absolute path, or begin with ~/.")
+            return
         try:
             self.values[path] = setting.read(name, value)
         except InvalidRequest as error:

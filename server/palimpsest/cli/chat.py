@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print the answer to one question and leave; text from a pipe is added to the question",
     )
     parser.add_argument(
-        "--json", action="store_true", help="like -p, but print a JSON object with the answer and how it ended"
+        "--json",
+        action="store_true",
+        help="like -p, but print a JSON object with the answer and how it ended, or with the error",
     )
     parser.add_argument(
         "--accept-edits",

@@ -47,6 +47,8 @@ def explain(error: Exception, directory: Path) -> str:
         return f"The store in {directory} is in use by another program that does not release it. Try again."
     if isinstance(error, (peewee.DatabaseError, sqlite3.Error)) and _are_handles_short():
         return NO_HANDLES
+    if isinstance(error, (NotADirectoryError, FileNotFoundError, FileExistsError)):
+        return f"The folder {directory} is not there and cannot be made. Check storage.path and XDG_DATA_HOME."
     return f"The store in {directory} could not be used ({type(error).__name__})."
 
 

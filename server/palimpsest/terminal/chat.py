@@ -16,6 +16,7 @@ from palimpsest.terminal import texts
 from palimpsest.terminal.connection import Connection
 from palimpsest.terminal.errors import TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts, ending
+from palimpsest.terminal.outcomes import say_failure
 from palimpsest.terminal.plain import INTERRUPTED, PlainConversation
 from palimpsest.terminal.render import clean
 from palimpsest.terminal.session import Session
@@ -61,20 +62,20 @@ def run(wish: Wish, server_command: Sequence[str], is_trusted: Callable[[Path], 
         folder = wish.folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "its links form a circle"
-        return _refuse(texts.no_folder(str(wish.folder), why))
+        return _refuse(texts.no_folder(str(wish.folder), why), as_json=wish.as_json)
     if not folder.is_dir():
-        return _refuse(texts.not_a_folder(str(folder)))
+        return _refuse(texts.not_a_folder(str(folder)), as_json=wish.as_json)
     try:
         wish = replace(wish, folder=folder)
         if wish.is_one_shot or wish.as_json or (wish.question and not _has_person()):
             wish = replace(wish, is_one_shot=True, question=_with_input(wish.question))
-            if not wish.question:
-                return _refuse(texts.NO_QUESTION)
+            if not wish.question.strip():
+                return _refuse(texts.NO_QUESTION, as_json=wish.as_json)
         return asyncio.run(_chat(wish, server_command, is_trusted))
     except (KeyboardInterrupt, asyncio.CancelledError):
         return INTERRUPTED
     except TerminalError as error:
-        return _refuse(describe(error))
+        return _refuse(error, as_json=wish.as_json)
     except BrokenPipeError:
         # The buffered rest has no reader; at exit the interpreter would complain about it.
         with contextlib.suppress(OSError):
@@ -133,6 +134,9 @@ def _prepare_streams() -> None:
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
 
 
-def _refuse(sentence: str) -> int:
+def _refuse(error: TerminalError | str, *, as_json: bool) -> int:
+    sentence = error if isinstance(error, str) else describe(error)
     sys.stderr.write(sanitise(sentence) + "\n")
+    if as_json:
+        say_failure(error)
     return _FAILED

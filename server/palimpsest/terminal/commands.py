@@ -134,7 +134,7 @@ class Commands:
             self._listed = await self._session.conversations()
         places = picked(wanted, [(each.conversation_id, each.title) for each in self._listed])
         if not places:
-            raise CommandFailed(texts.NOTHING_MATCHES)
+            raise CommandFailed(texts.nothing_matches(wanted))
         if len(places) > 1:
             raise CommandFailed(texts.several([(place + 1, self._shown(place)) for place in places]))
         # Read again: messages may have come since the list was shown.

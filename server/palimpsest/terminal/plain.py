@@ -14,9 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TextIO, assert_never
 
-import attrs
-
-from palimpsest.printing import sanitise, say_json
+from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.answers import READING_S, answer_of
 from palimpsest.terminal.calls import Event, ServerNote, WorkDone
@@ -24,10 +22,11 @@ from palimpsest.terminal.commands import Commands, parse
 from palimpsest.terminal.errors import CommandFailed, ServerGone, TerminalError, describe
 from palimpsest.terminal.interrupts import Interrupts
 from palimpsest.terminal.lines import LineReader
+from palimpsest.terminal.outcomes import say_answer, say_failure
 from palimpsest.terminal.render import ending, lasting, one_line, unescaped
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.tools import ApprovalAnswer, ApprovalRequestParams
-from palimpsest.wire.areas.turns import DeltaType, TurnDelta, TurnStatus
+from palimpsest.wire.areas.turns import ChatResult, DeltaType, TurnDelta, TurnStatus
 from palimpsest.wire.areas.usage import ContextEvent
 
 INTERRUPTED = 130
@@ -139,6 +138,8 @@ class PlainConversation:
         session.connection.note = self._view.fail
         self._turn: Turn | None = None
         self._has_failed = False
+        self._outcome: ChatResult | TerminalError | None = None
+        """Of the newest message; None until there is one."""
         self._is_interrupted = False
 
     async def hold(self, *, begins_new: bool, resumed: str = "", question: str = "") -> int:
@@ -165,10 +166,12 @@ class PlainConversation:
             if not self._is_interrupted:
                 raise
         except TerminalError as error:
-            self._fail(describe(error))
+            self._fail(error)
         finally:
             for task in stops:
                 task.cancel()
+        if self._as_json:
+            self._say_outcome()
         return INTERRUPTED if self._is_interrupted else int(self._has_failed)
 
     async def _answer_all(self, begins_new: bool, resumed: str, question: str) -> None:
@@ -220,7 +223,7 @@ class PlainConversation:
         except ServerGone:
             raise
         except TerminalError as error:
-            self._fail(describe(error))
+            self._fail(error)
         finally:
             self._view.separate()
 
@@ -233,17 +236,14 @@ class PlainConversation:
         if (sentence := ending(result)) is not None:
             self._view.fail(sentence)
             self._has_failed |= result.status is not TurnStatus.COMMITTED
-        if self._as_json:
-            say_json(
-                {
-                    "text": self._view.written.rstrip("\n"),
-                    "model": result.usage.model,
-                    "usage": attrs.asdict(result.usage),
-                    "conversation_id": result.conversation_id,
-                    "status": result.status.value,
-                    "stop_reason": result.stop_reason,
-                }
-            )
+        self._outcome = result
+
+    def _say_outcome(self) -> None:
+        text, conversation_id = self._view.written.rstrip("\n"), self._session.conversation_id
+        if isinstance(self._outcome, ChatResult):
+            say_answer(text, self._outcome)
+        else:
+            say_failure(self._outcome, text, conversation_id)
 
     async def _approve(self, asked: ApprovalRequestParams) -> ApprovalAnswer:
         """Ask the person at the terminal."""
@@ -263,6 +263,7 @@ class PlainConversation:
             if (answer := answer_of(line.decode("utf-8", "replace"), asked)) is not None:
                 return answer
 
-    def _fail(self, sentence: str) -> None:
+    def _fail(self, error: TerminalError) -> None:
         self._has_failed = True
-        self._view.fail(sentence)
+        self._outcome = error
+        self._view.fail(describe(error))

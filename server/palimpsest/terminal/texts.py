@@ -223,13 +223,16 @@ UNTITLED: Final = "untitled"
 NO_CONVERSATIONS: Final = "There are no conversations in this folder yet."
 RESUME_COLUMNS: Final = ("No.", "Title", "Messages", "Changed")
 HOW_TO_RESUME: Final = "/resume N goes on with one of them: its number or title."
-NOTHING_MATCHES: Final = "Type /resume N, with a number or a title that /resume shows."
 NO_LONGER: Final = "This conversation no longer exists. /resume shows those that do."
+
+
+def nothing_matches(wanted: str) -> str:
+    return f"There is no conversation “{wanted}” here. /resume lists them, as `palimpsest export` does in a shell."
 
 
 def several(matches: Sequence[tuple[int, str]]) -> str:
     meant = ", ".join(f"{number} ({shown})" for number, shown in matches)
-    return f"Several conversations match: {meant}. Type /resume N, with the number or the id of one."
+    return f"Several conversations match: {meant}. Name one by its number or id."
 
 
 # Shared conversations

@@ -61,7 +61,7 @@ complete -c palimpsest -n _shtab_palimpsest_using -l version -d 'print the versi
 complete -c palimpsest -n '_shtab_palimpsest_using; and test $_shtab_palimpsest_npos -eq 0' -a chat -d 'Talk about a folder in the terminal. The newest conversation of the folder is continued. Without the key of a model service, Palimpsest answers by searching the files of the folder. /help in the chat lists its commands, and Ctrl-D leaves it.'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -s h -l help -d 'show this help message and exit'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -s p -l print -d 'print the answer to one question and leave; text from a pipe is added to the question'
-complete -c palimpsest -n '_shtab_palimpsest_using chat' -l json -d 'like -p, but print a JSON object with the answer and how it ended'
+complete -c palimpsest -n '_shtab_palimpsest_using chat' -l json -d 'like -p, but print a JSON object with the answer and how it ended, or with the error'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l accept-edits -d 'let the model change files without asking; /revert takes edits back'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l new -d 'begin a new conversation instead of continuing the newest one'
 complete -c palimpsest -n '_shtab_palimpsest_using chat' -l resume -x -d 'continue this conversation: its number as `palimpsest export` lists it, or how its title or id begins'
