@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -22,8 +23,8 @@ def main() -> int:
     pids = [os.getpid()]
     real_swap, real_init = exchange.swap, ServerProcess.__init__
 
-    def started(self: ServerProcess, process: asyncio.subprocess.Process) -> None:
-        real_init(self, process)
+    def started(self: ServerProcess, process: asyncio.subprocess.Process, log: BinaryIO | None = None) -> None:
+        real_init(self, process, log)
         if victim == "server":
             pids[0] = process.pid
 

@@ -288,6 +288,15 @@ class Server:
         self.delta(params["partialResultToken"], type="text", text="half of ")
         self.fail(request, -32803, "The provider is overloaded; try again later.", "overloaded")
 
+    def scene_log(self, request: Json, params: Json, conversation: str) -> None:
+        sys.stderr.write("context-guard/loop-init step=0\n")
+        sys.stderr.flush()
+        self.end_turn(request, conversation, "committed")
+
+    def scene_broken(self, request: Json, params: Json, conversation: str) -> None:
+        data = {"kind": "network", "retryable": True, "turnId": "turn-1"}
+        self.send({"id": request["id"], "error": {"code": -32803, "message": "It broke off.", "data": data}})
+
     def scene_slow(self, request: Json, params: Json, conversation: str) -> None:
         self.delta(params["partialResultToken"], type="text", text="one two")
         cancel = self.await_message(lambda message: message.get("method") == "palimpsest/turn/cancel")

@@ -112,6 +112,16 @@ def test_a_signal_that_ends_programs_leaves_the_terminal_as_it_was(chats: Chats,
         assert terminal.is_as_before
 
 
+def test_a_message_whose_answer_failed_is_not_to_be_typed_again(chats: Chats) -> None:
+    with chats.terminal() as terminal:
+        terminal.expect_prompt()
+        terminal.type("broken" + ENTER)
+        terminal.expect("It broke off.")
+        terminal.expect(texts.KEPT)
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_a_failed_turn_says_why_and_its_text_is_not_lost(chats: Chats) -> None:
     with chats.terminal() as terminal:
         terminal.expect_prompt()

@@ -110,6 +110,19 @@ def test_a_command_can_be_run_and_a_conversation_chosen(chats: Chats) -> None:
     assert ask(chats, "resume=Title 2", "hello", "--conversations", "3")[0].startswith("You said in conversation-2")
 
 
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_the_servers_log_goes_to_a_file_that_stderr_leads_to_when_it_is_wanted(chats: Chats, is_wanted: bool) -> None:
+    done = subprocess.run(
+        chats.command(which="print:log"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=chats.environment() | ({"CONTEXT_DEBUG": "true"} if is_wanted else {}),
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    assert done.stderr == (b"context-guard/loop-init step=0\n" if is_wanted else b"")
+
+
 @pytest.mark.parametrize(
     ("words", "is_one_shot", "meant"),
     [

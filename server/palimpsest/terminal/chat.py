@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
@@ -91,7 +92,7 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
         whole.cancel()
 
     with Interrupts() as interrupts, interrupts.calling(stop), ending(whole) as signals:
-        connection = await Connection.start(server_command)
+        connection = await Connection.start(server_command, _log())
         connection.accepts_edits = wish.accepts_edits
         try:
             session = Session(connection, wish.folder.as_uri())
@@ -114,6 +115,11 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
             return _BY_SIGNAL + signals[0]
         finally:
             await connection.close()
+
+
+def _log() -> BinaryIO | None:
+    """Where the server's log is wished: in a file or pipe that stderr leads to, and never on a screen."""
+    return sys.stderr.buffer if os.environ.get("CONTEXT_DEBUG") and not sys.stderr.isatty() else None
 
 
 def _has_person() -> bool:

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from palimpsest.terminal import texts
 from palimpsest.terminal.calls import EDIT_TOOL, Call, Event, ServerNote
@@ -72,9 +72,10 @@ class Connection:
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, command: Sequence[str]) -> Connection:
-        """Start the server. Raises ServerGone when the program cannot be started."""
-        return cls(await ServerProcess.start(command))
+    async def start(cls, command: Sequence[str], log: BinaryIO | None = None) -> Connection:
+        """Start the server, whose stderr is written to `log` as well. Raises ServerGone when the program cannot be
+        started."""
+        return cls(await ServerProcess.start(command, log))
 
     async def initialize(self, folder: Path) -> None:
         """Open one workspace folder, an absolute path without links.

@@ -170,8 +170,7 @@ class Conversation:
         except RequestFailed as error:
             if error.code != REQUEST_CANCELLED:
                 self._view.fail(describe(error))
-                can_fork = error.data is not None and error.data.can_fork
-                self._view.note(texts.FORK_HINT if can_fork else texts.IN_HISTORY)
+                self._view.note(_way_on(error))
                 return
             raise
         self._show_usage(result.usage)
@@ -306,3 +305,10 @@ def _shortened(folder: Path) -> str:
     home = os.path.expanduser("~")
     path = str(folder)
     return f"~{path.removeprefix(home)}" if path == home or path.startswith(home + os.sep) else path
+
+
+def _way_on(error: RequestFailed) -> str:
+    """What a user can do about a message that got no answer."""
+    if error.data is not None and error.data.can_fork:
+        return texts.FORK_HINT
+    return texts.KEPT if error.data is not None and error.data.turn_id else texts.IN_HISTORY

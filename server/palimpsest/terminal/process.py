@@ -11,7 +11,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from palimpsest.terminal import texts
 from palimpsest.terminal.errors import ServerGone
@@ -25,18 +25,20 @@ _KILL_TIMEOUT_S = 2.0
 class ServerProcess:
     """The running child. Create it by `start`, and await `end` once."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: BinaryIO | None = None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._log = log
         self._tail = bytearray()
         self._tail_reader = asyncio.create_task(self._keep_tail())
 
     @classmethod
-    async def start(cls, command: Sequence[str]) -> ServerProcess:
-        """Start the program. Raises ServerGone when it does not exist or may not be run."""
+    async def start(cls, command: Sequence[str], log: BinaryIO | None = None) -> ServerProcess:
+        """Start the program, whose stderr is written to `log` as well. Raises ServerGone when it does not exist or may
+        not be run."""
         options: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -45,7 +47,7 @@ class ServerProcess:
             process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe, **options)
         except (OSError, ValueError) as error:
             raise ServerGone(texts.not_started(str(error))) from error
-        return cls(process)
+        return cls(process, log)
 
     @property
     def pid(self) -> int:
@@ -105,3 +107,7 @@ class ServerProcess:
             while chunk := await self._stderr.read(4 << 10):
                 self._tail += chunk
                 del self._tail[:-_STDERR_BYTES]
+                if self._log is not None:
+                    with contextlib.suppress(OSError, ValueError):  # the log is an extra: a full disk ends no chat
+                        self._log.write(chunk)
+                        self._log.flush()

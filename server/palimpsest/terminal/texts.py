@@ -102,6 +102,7 @@ def fullness(compact: str, model: str) -> str:
 
 ELSEWHERE_WRITTEN: Final = "An answer is being written. It is shown here as it comes."
 IN_HISTORY: Final = "Your message is in the input history. Press the up arrow to get it back."
+KEPT: Final = "Your message is kept. /retry asks again, /continue goes on with what came of an answer."
 STOPPED: Final = "Stopped."
 NOT_WAITING: Final = "No longer waiting. /read shows the answer."
 CANCELLED: Final = "Cancelled."
