@@ -578,7 +578,12 @@ export const ENDINGS = {
     brokeOff: "This answer broke off.",
     limit: "The answer reached its length limit.",
     closed: "Palimpsest was closed during this answer.",
-    unknownFate: (tool: string) => `It is not known whether “${tool}” took effect.`,
+    /** What became of a call, by its fate; `did`: what it did or would have done. */
+    fates: {
+        finished: (did: string) => `“${did}” was done.`,
+        notRun: (did: string) => `“${did}” was not done.`,
+        unknown: (did: string) => `It is not known whether “${did}” took effect.`,
+    },
     more: "More",
     dismiss: "Dismiss",
     close: "Close",
@@ -587,7 +592,6 @@ export const ENDINGS = {
     discardAndEdit: "Discard, and edit my message",
     why: { complete: "Some results of its tool calls are missing.", errored: "It failed. What came of it is kept.", incomplete: "Nothing that you saw is lost." },
     whatStands: (characters: string) => `What stands of it (${characters} characters)`,
-    fates: { finished: "finished", notRun: "not started" },
     at: (day: string, time: string) => `${day} at ${time}. `,
 } as const;
 

@@ -161,6 +161,16 @@ test("calls of the same tool behind each other are one line that opens, across t
     expect(byId("message-8")?.textContent).toContain("Done.");
 });
 
+test("results whose calls are not loaded yet stand nowhere, and with their calls once those are", async () => {
+    const behind = [result(5, "a", "No.", true), result(6, "b", "1"), result(7, "c", "1"), assistant(8, [{ type: "text", text: "Done." }])];
+    const opened = told(READY, { type: "opened", conversation: conversation("c", 9), total: 9, messages: behind });
+    await show(opened);
+    expect([lines(), byId("message-8")?.textContent.includes("Done.")]).toEqual([[], true]);
+    const before = [message(0, { turnId: "t0" }), ...[1, 2, 3].map((id) => message(id)), assistant(4, [call("a", "read_file", "a.py"), call("b", "read_file", "b.py"), call("c", "read_file", "c.py")])];
+    await show(reduce(opened, { type: "page", conversationId: "c", total: 9, messages: before }));
+    expect(lines()).toEqual(["Read 3 files 1 failed"]);
+});
+
 test("long code shows its beginning, and all of it on demand; nothing of it is missing for who copies it", () => {
     const block = (n: number) => {
         const element = document.createElement("div");

@@ -11,7 +11,7 @@ import { Icon, IconButton } from "./page_head";
 import { useEnds } from "./post";
 import { wholeEnd, type Approval, type Failure, type State } from "./state";
 import { Markdown } from "./text";
-import { lookOf, targetOf } from "./tool_lines";
+import { didOf, lookOf } from "./tool_lines";
 import { visible } from "./visible";
 import { WithCode } from "./with_code";
 
@@ -102,7 +102,7 @@ export function RecoveryCard({ answer }: { readonly answer: BrokenAnswer }) {
                         <div class="inside"><pre tabIndex={0}>{visible(answer.text)}</pre></div>
                     </details>
                 )}
-                {answer.toolBatch?.map((call) => <p key={call.callId}>{call.fate === "unknown" ? ENDINGS.unknownFate(visible(`${lookOf(call.name).done} ${targetOf(call.name, call.arguments).text}`.trim())) : `${visible(call.name)}: ${ENDINGS.fates[call.fate]}.`}</p>)}
+                {answer.toolBatch?.map((call) => <p key={call.callId}>{ENDINGS.fates[call.fate](didOf(call.name, call.arguments))}</p>)}
             </div>
             <div class="do">
                 <button type="button" class="btn" onClick={recover("continue")}>{CHAT.goOn}</button>

@@ -50,6 +50,9 @@ export function isInEarlierRow(state: State, message: MessageInfo): boolean {
     }
     const ids = new Set(message.parts.map((each) => each.callId));
     const head = before(state, message);
+    if (head === undefined && message.id > 0) {
+        return true; // what called the tool is not loaded yet
+    }
     return head?.role === "assistant" && head.isPurged !== true && head.parts.some((each) => each.type === "tool_call" && ids.has(each.callId));
 }
 

@@ -28,6 +28,12 @@ export function lookOf(name: string): ToolLook {
     return LOOKS.get(name) ?? OTHER;
 }
 
+/** What a call did, or would have done, in a few words: `Changed prices.py`, `Used weather`. */
+export function didOf(name: string, json: string): string {
+    const { done } = lookOf(name);
+    return visible(`${done} ${done === TOOLS.used ? name : targetOf(name, json).text}`.trim());
+}
+
 /** The file or the words that the call is about. `isCode`: a command. */
 export interface Target {
     readonly text: string;
