@@ -135,7 +135,7 @@ def test_a_port_in_use_and_a_script_that_is_not_there_are_sentences(
 
 async def test_the_script_of_the_documentation_is_answered_as_it_says() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fake-provider.md").read_text(encoding="utf-8")
-    _, script = page.split("```jsonl\n")
+    *_, script = page.split("```jsonl\n")
     replies = read_script(script.partition("```")[0].split("\n"))
     told = {f"`{name}`" for name in ("text", "thinking", "calls", "stop", *(each.name for each in fields(Failure)))}
     assert all(name in page for name in told)

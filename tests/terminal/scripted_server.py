@@ -1,7 +1,7 @@
 """A server that plays scenes: the text of a message is the name of a scene. A program, for the client to start.
 
     python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash] [--left] [--tells]
-                                  [--slow]
+                                  [--slow] [--mistyped]
 
 Every message it receives is appended to LOG as one line of JSON, so a test can see what the client really sent.
 """
@@ -167,6 +167,9 @@ class Server:
         self.reply(request, page)
 
     def on_model_list(self, request: Json, params: Json) -> None:
+        if self.options.mistyped:
+            self.fail(request, -32803, "There is no model 'scirpted'.", "not_found")
+            return
         model = {"name": "scripted-1", "provider": "scripted", "windowTokens": 262_144, "maxOutputTokens": 16_384,
                  "budgetTokens": 200_000, "limitsSource": "prefix", "isAvailable": True, "isDefault": True}  # fmt: skip
         locked = {**model, "name": "locked-2", "isAvailable": False, "isDefault": False, "hint": "Set its key."}
@@ -424,7 +427,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=0)
     parser.add_argument("--running", action="store_true")
     parser.add_argument("--version", type=int, default=1)
-    for name in ("--crash", "--left", "--tells", "--slow", "--offline"):
+    for name in ("--crash", "--left", "--tells", "--slow", "--offline", "--mistyped"):
         parser.add_argument(name, action="store_true")
     Server(parser.parse_args()).run()
 

@@ -214,6 +214,13 @@ def test_a_conversation_that_only_searches_is_said_to_go_on_with_the_model_that_
         assert terminal.leave() == 0
 
 
+def test_a_setting_that_names_no_model_is_told_before_the_first_message(chats: Chats) -> None:
+    with chats.terminal("--mistyped") as terminal:
+        terminal.expect("There is no model 'scirpted'.")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+
+
 def test_conversations_to_resume_are_listed_completed_and_continued(chats: Chats) -> None:
     with chats.terminal("--conversations", "2") as terminal:
         terminal.expect_prompt()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.clients.fake_provider import FakeProvider, Reply
+from tests.clients.fake_provider import Call, FakeProvider, Reply
 from tests.terminal.chats import ENTER, HERE, Terminal
 from tests.terminal.real_chats import RealChats
 
@@ -44,6 +44,26 @@ def command(terminal: Terminal, line: str, *wanted: str) -> None:
 def told_of_tools(fake: FakeProvider) -> list[str]:
     """The results of the tools in the newest request."""
     return [each["content"] for each in fake.bodies[-1]["messages"] if each["role"] == "tool"]
+
+
+async def test_the_edit_of_the_documentation_is_asked_about_and_made(chats: RealChats, fake: FakeProvider) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fake-provider.md").read_text(encoding="utf-8")
+    for number, line in enumerate(page.split("```jsonl\n")[1].partition("```")[0].splitlines()):
+        said = json.loads(line)
+        calls = [Call(f"c{number}", each["name"], json.dumps(each["arguments"])) for each in said.get("calls", ())]
+        fake.script.append(Reply(text=said["text"], calls=tuple(calls)))
+
+    def play() -> None:
+        with chats.terminal(which="new") as terminal:
+            terminal.expect_prompt()
+            terminal.type("Raise the rate to 20 %" + ENTER)
+            answer(terminal, "Change prices.py?", "y")
+            terminal.expect("The rate is 0.20 now.")
+            terminal.expect_prompt()
+            assert terminal.leave() == 0
+        assert chats.text("prices.py") == PRICES.replace("RATE = 0.19", "RATE = 0.20")
+
+    await asyncio.to_thread(play)
 
 
 async def test_two_files_are_changed_while_the_user_types_on_and_one_is_taken_back(

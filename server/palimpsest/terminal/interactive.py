@@ -146,6 +146,7 @@ class Conversation:
             about = model
         else:
             about = texts.NO_MODEL if default in ("", _OFFLINE) else texts.only_searches(default)
+            about = self._session.models_problem or about
         trusted = texts.ACCEPTING if self._session.connection.accepts_edits else texts.TRUSTED
         trust = trusted if self._is_trusted(self._folder) else texts.NOT_TRUSTED
         facts = Table.grid(padding=(0, 2, 0, 0))

@@ -123,6 +123,8 @@ class Session:
         self.seen_question = -1
         """The id of the newest message of a user that is known to who sits here."""
         self._models: list[ModelInfo] | None = None
+        self.models_problem = ""
+        """Why the models could not be listed, such as a setting that names none; empty when they could, or were not."""
 
     async def usage(self, conversation_id: str) -> ContextUsage:
         return await self.connection.request("palimpsest/usage", UsageParams(conversation_id), ContextUsage)
@@ -210,7 +212,9 @@ class Session:
 
     async def _known_models(self) -> list[ModelInfo]:
         if self._models is None:
-            with contextlib.suppress(TerminalError):
+            try:
                 found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
                 self._models = found.models
+            except TerminalError as error:
+                self.models_problem = str(error)
         return self._models or []

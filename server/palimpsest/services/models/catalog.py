@@ -99,7 +99,8 @@ class Models:
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise NotFound(
                 f"There is no model {name!r}.{meant} The list of models has the known ones. For another model of a "
-                "service, write PROVIDER/NAME."
+                "service, write PROVIDER/NAME, of a known provider or of one that your config.toml names as "
+                "[providers.PROVIDER]."
             )
         return model
 
