@@ -48,7 +48,7 @@ help:
 	@echo 'make check              check format, lint, types, layers, the generated protocol, the wheel and TypeScript'
 	@echo 'make check-lua          check the Neovim plugin; needs luacheck and stylua'
 	@echo 'make generate           write every generated file: the protocol in each language, the settings'
-	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest.vsix'
+	@echo 'make vscode             build the VS Code extension, editors/vscode/build/palimpsest-VERSION.vsix'
 	@echo 'make release-check      build all parts of a release, compare them with a list, install each into an empty place and use it'
 	@echo 'make test-vscode        drive the extension in a real VS Code in Chromium'
 	@echo 'make vscode-gallery     photograph each page of the panel at four widths and in four themes, with what axe finds'

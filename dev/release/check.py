@@ -50,7 +50,7 @@ def build() -> None:
     _hatch(ROOT, "sdist", PARTS)
     _hatch(ROOT, "wheel", PARTS)
     _command(["make", "--silent", "vscode"], ROOT)
-    shutil.copy(ROOT / _EXTENSION / "build" / "palimpsest.vsix", VSIX)
+    shutil.copy(ROOT / _EXTENSION / "build" / VSIX.name, VSIX)
     for name in _tracked(_NEOVIM):
         if "/" in name:  # what lies beside the folders is for those who change the plugin
             (PLUGIN / name).parent.mkdir(parents=True, exist_ok=True)

@@ -52,8 +52,9 @@ fi
 # Tests find their packages here; nothing of it is in the repository.
 ln -sfn "$lab/node_modules" "$here/e2e/node_modules"
 (cd "$here" && PYTHON=$python npm run --silent package)
+version=$(cd "$here" && node -p 'require("./package.json").version')
 
-export E2E_NODE E2E_CODE_SERVER=$vscode/node_modules/code-server E2E_VSIX=$here/build/palimpsest.vsix
+export E2E_NODE E2E_CODE_SERVER=$vscode/node_modules/code-server E2E_VSIX=$here/build/palimpsest-$version.vsix
 E2E_NODE=$(node_of "$vscode")/bin/node
 export E2E_PYTHON=$python E2E_WHEELS=$wheels E2E_RUNS=$lab/runs E2E_SHOTS=$lab/shots E2E_CHROMIUM=$chromium
 cd "$here/e2e"

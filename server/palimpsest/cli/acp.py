@@ -11,8 +11,8 @@ from palimpsest.cli.serve import load_sealed_folders, log_to_stderr
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Run the agent for an editor that speaks the Agent Client Protocol, such as Zed. The editor starts this "
-        "command and talks to it; alone in a terminal it waits for an editor. It needs additional packages: "
-        "pip install 'palimpsest-ls[acp]'."
+        "command and talks to it; alone in a terminal it waits for an editor. It needs the extra `acp`; "
+        "where that is missing, the command that adds it is printed."
     )
     parser.set_defaults(run=run)
 

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Set up and manage a hub: a PostgreSQL database through which a team, or your own machines, have the same "
         "conversations. Members of a team need none of this: they set `hub.url`, and type /share in a chat. It needs "
-        "additional packages: pip install 'palimpsest-ls[hub]'. docs/hub.md tells the whole."
+        "the extra `hub`; where that is missing, the command that adds it is printed. docs/hub.md tells the whole."
     )
     parser.epilog = examples(
         "palimpsest hub local start                               # a hub of your own on this machine",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Let another AI program read the conversations and facts of a folder, over the Model Context Protocol (MCP). "
-        "That program starts this command and talks to it; it can read, and change nothing. It needs additional "
-        "packages: pip install 'palimpsest-ls[mcp]'."
+        "That program starts this command and talks to it; it can read, and change nothing. It needs the extra "
+        "`mcp`; where that is missing, the command that adds it is printed."
     )
     takes_folder(parser, name="--folder")
     parser.set_defaults(run=run)

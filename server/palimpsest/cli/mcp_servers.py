@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List the MCP servers that models may use in a folder, or try one. An MCP server is a program, or an address, "
         "that gives a model more tools, such as a search of your issues. You name servers in your settings; files of "
-        "the folder can name some too. Trying one needs additional packages: pip install 'palimpsest-ls[mcp]'."
+        "the folder can name some too. Trying one needs the extra `mcp`; where that is missing, the "
+        "command that adds it is printed."
     )
     parser.epilog = examples(
         "palimpsest mcp-servers list",
