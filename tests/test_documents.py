@@ -81,7 +81,10 @@ def _exit_code(words: list[str]) -> object:
     return None
 
 
-@pytest.mark.parametrize("page", ["../README", *"tour guide keys local-models facts trust windows recovery".split()])
+@pytest.mark.parametrize(
+    "page",
+    ["../README", *"tour guide keys local-models facts trust windows recovery terminal fake-provider mcp".split()],
+)
 def test_the_first_pages_use_words_that_strangers_know(page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     plain = re.sub(r"(?:^ {4}.*\n)+", "", _INLINE.sub("", FENCED.sub("", text)), flags=re.MULTILINE)

@@ -24,6 +24,7 @@ from palimpsest.printing import say, say_json
 from palimpsest.services.models.catalog import ModelChoice, Models, by_hint
 from palimpsest.services.models.keys import Keys
 from palimpsest.services.models.live_limits import FILE_NAME, LiveLimits
+from palimpsest.services.models.model_services import ServiceState
 from palimpsest_clients.offline import OfflineProvider
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(user_file(), None, environ, None)
     keys = Keys(environ, stored_keys(), check_key)
     keys.load()
-    choices = asyncio.run(_choices(settings, ClientPool(environ, keys)))
+    choices, silent = asyncio.run(_choices(settings, ClientPool(environ, keys)))
     if arguments.json:
         say_json([_to_object(choice) for choice in choices], indent=2)
     else:
@@ -70,10 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
                 break_on_hyphens=False,
             )
             say("", f"To use these, {hint}:", names)
+        for each in silent:
+            where = f"{each.entry.name} is set up at {each.address}"
+            say("", f"{where}, and named no models. Start it there, or correct the address.")
     return 0
 
 
-async def _choices(settings: Settings, pool: ClientPool) -> list[ModelChoice]:
+async def _choices(settings: Settings, pool: ClientPool) -> tuple[list[ModelChoice], list[ServiceState]]:
+    """The models, and the services that are set up of which none is known: most often they do not run."""
     clients = pool.get(settings)
     live = LiveLimits(read_places(settings).cache / FILE_NAME)
     try:
@@ -91,7 +96,9 @@ async def _choices(settings: Settings, pool: ClientPool) -> list[ModelChoice]:
         provider_entries=to_entries(settings.providers),
         live=limits,
     )
-    return models.choices()
+    choices = models.choices()
+    known = {each.model.provider for each in choices if each.is_available}
+    return choices, [each for each in pool.states(settings) if each.is_ready and each.entry.name not in known]
 
 
 async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Found:
