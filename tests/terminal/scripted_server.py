@@ -1,7 +1,7 @@
 """A server that plays scenes: the text of a message is the name of a scene. A program, for the client to start.
 
     python scripted_server.py LOG [--conversations N] [--running] [--version N] [--crash] [--left] [--tells]
-                                  [--slow] [--mistyped]
+                                  [--slow] [--mistyped] [--corrected N]
 
 Every message it receives is appended to LOG as one line of JSON, so a test can see what the client really sent.
 """
@@ -147,6 +147,10 @@ class Server:
             self.send({"method": "window/showMessage", "params": {"type": 2, "message": "Something broke off."}})
             working = {"kind": "begin", "title": "Bringing the conversations up to date", "percentage": 0}
             self.send({"method": "$/progress", "params": {"token": "a", "value": working}})
+        if self.options.corrected > 0:
+            self.options.corrected -= 1
+            self.fail(request, -32602, "modle is not a setting.", "invalid_request")
+            return
         self.reply(request, {"conversations": self.conversations})
 
     def on_conversation_read(self, request: Json, params: Json) -> None:
@@ -425,6 +429,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("log")
     parser.add_argument("--conversations", type=int, default=0)
+    parser.add_argument("--corrected", type=int, default=0)
     parser.add_argument("--running", action="store_true")
     parser.add_argument("--version", type=int, default=1)
     for name in ("--crash", "--left", "--tells", "--slow", "--offline", "--mistyped"):

@@ -1,6 +1,7 @@
 """`palimpsest chat` without the command line: FOLDER, what is wished, and the server's command.
 
 What is wished: `newest`, `new`, or for one question `print:QUESTION`, `json:QUESTION` or `resume=WHICH:QUESTION`.
+`asking=WHICH:QUESTION` asks and goes on.
 Behind `accepting+`, edits are made without a question.
 """
 
@@ -31,7 +32,7 @@ def main() -> int:
         begins_new=which == "new",
         resumed=which.partition("=")[2],
         question=question,
-        is_one_shot=bool(is_one_shot),
+        is_one_shot=bool(is_one_shot) and not which.startswith("asking"),
         as_json=which == "json",
         accepts_edits=wished.startswith("accepting+"),
     )

@@ -221,6 +221,31 @@ def test_a_setting_that_names_no_model_is_told_before_the_first_message(chats: C
         assert terminal.leave() == 0
 
 
+def test_after_an_error_of_the_settings_the_conversation_goes_on_and_no_other_is_begun(chats: Chats) -> None:
+    with chats.terminal("--conversations", "2", "--corrected", "2") as terminal:
+        terminal.expect("modle is not a setting.")
+        terminal.expect_prompt()
+        terminal.type("hello" + ENTER)
+        terminal.expect("modle is not a setting.")
+        terminal.expect(texts.IN_HISTORY)
+        terminal.expect_prompt()
+        terminal.type(UP + ENTER)
+        terminal.expect("Continuing")
+        terminal.expect("You said in conversation-1: hello.")
+        terminal.expect_prompt()
+        assert terminal.leave() == 0
+    assert [each["text"] for each in chats.received("palimpsest/chat")] == ["hello"]
+
+
+def test_a_question_for_a_conversation_that_there_is_not_begins_no_other(chats: Chats) -> None:
+    with chats.terminal("--conversations", "1", which="asking=Nonsense:hello") as terminal:
+        terminal.expect("There is no conversation “Nonsense” here.")
+        terminal.until("> hello")
+        terminal.type(CTRL_A + "\x0b")
+        assert terminal.leave() == 0
+    assert chats.received("palimpsest/chat") == []
+
+
 def test_conversations_to_resume_are_listed_completed_and_continued(chats: Chats) -> None:
     with chats.terminal("--conversations", "2") as terminal:
         terminal.expect_prompt()

@@ -12,7 +12,8 @@ from palimpsest.printing import say
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print a script with which your shell completes the commands and options of palimpsest when you press Tab. "
-        "Save it where the shell looks for such scripts, and start a new shell."
+        "Save it where the shell looks for such scripts (make the folder where there is none; bash needs the package "
+        "bash-completion), and start a new shell."
     )
     parser.epilog = examples(
         "palimpsest completion bash > ~/.local/share/bash-completion/completions/palimpsest",

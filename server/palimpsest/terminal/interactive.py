@@ -65,6 +65,8 @@ class Conversation:
         self._hint = texts.KEYS
         self._is_leaving = False
         """Whether the next key that leaves does."""
+        self._has_begun = False
+        """Whether the folder's conversations could be read: no message is sent before, lest it begin another one."""
 
     async def hold(self, *, begins_new: bool, resumed: str = "", question: str = "") -> int:
         """Run until the user leaves or the server is gone. Returns the exit status.
@@ -91,7 +93,9 @@ class Conversation:
 
     async def _answer_lines(self, begins_new: bool, resumed: str, question: str) -> int:
         await self._perform(self._begin(begins_new, resumed))
-        if question:
+        if question and resumed and self._session.conversation_id is None:
+            self._view.draft(question)
+        elif question:
             self._waiting.appendleft(question)
         while not self._commands.wants_to_quit:
             if not self._waiting and (turn_id := self._others.take_turn()) is not None:
@@ -109,6 +113,11 @@ class Conversation:
             line = self._waiting.popleft()
             self._view.echo(line)
             command = parse(line)
+            if command is None and not self._has_begun:
+                await self._perform(self._begin(begins_new, resumed))
+                if not self._has_begun:
+                    self._view.note(texts.IN_HISTORY)
+                    continue
             if command is None:
                 turn = self._session.chat(line)
                 await self._perform(self._take_turn(turn), turn)
@@ -130,7 +139,11 @@ class Conversation:
     # --------------------------------------------------------------------------------------------------- what is said
 
     async def _begin(self, begins_new: bool, resumed: str) -> None:
-        newest = [] if begins_new or resumed else (await self._session.conversations())[:1]
+        """Read the folder's conversations, and open the one that goes on. Done again while it fails, as by an error in
+        the user's settings."""
+        conversations = [] if begins_new else await self._session.conversations()
+        self._has_begun = True
+        newest = [] if resumed else conversations[:1]
         await self._introduce(newest[0] if newest else None)
         if resumed:
             await self._commands.run("resume", resumed)

@@ -199,6 +199,6 @@ complete -c palimpsest -n '_shtab_palimpsest_using fake-provider' -s h -l help -
 complete -c palimpsest -n '_shtab_palimpsest_using fake-provider' -l port -x -d 'the port to listen on (default: a free one)'
 complete -c palimpsest -n '_shtab_palimpsest_using fake-provider' -l format -xka "anthropic openai gemini ollama chat all" -d 'the API that it imitates; `chat` is Chat Completions (default: all of them)'
 complete -c palimpsest -n '_shtab_palimpsest_using fake-provider' -l script -xka "(__fish_complete_path (commandline -ct))" -d 'the answers and failures to give, in order, one JSON object per line'
-complete -c palimpsest -n '_shtab_palimpsest_using; and test $_shtab_palimpsest_npos -eq 0' -a completion -d 'Print a script with which your shell completes the commands and options of palimpsest when you press Tab. Save it where the shell looks for such scripts, and start a new shell.'
+complete -c palimpsest -n '_shtab_palimpsest_using; and test $_shtab_palimpsest_npos -eq 0' -a completion -d 'Print a script with which your shell completes the commands and options of palimpsest when you press Tab. Save it where the shell looks for such scripts (make the folder where there is none; bash needs the package bash-completion), and start a new shell.'
 complete -c palimpsest -n '_shtab_palimpsest_using completion' -s h -l help -d 'show this help message and exit'
 complete -c palimpsest -n '_shtab_palimpsest_using completion; and test $_shtab_palimpsest_npos -eq 0' -ka "bash zsh fish" -d 'your shell'
