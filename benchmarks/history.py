@@ -8,15 +8,20 @@ The real server over stores with made-up conversations (seeded), which it has im
    messages in the store, beside the same with 10.
 2. The memory of a server that holds 100,000 messages and as many facts, after a chat and a search, beside the same
    with 10 of each.
-3. Appending one message (counted, chained by digests, stored), and importing 10,000, beside tiktoken alone, which
-   counts them, and bare sqlite3, which inserts them: in one transaction each, and in one for all.
-4. Purging 8,000 messages, beside one DELETE of as many rows in a bare table; and how long a `usage` of another
-   conversation waits meanwhile.
+3. Appending one message (counted, chained by digests, stored, indexed), and importing 10,000, beside tiktoken alone,
+   which counts them, and bare sqlite3, which inserts them: in one transaction each, and in one for all. An import
+   answers when the messages are stored, so its rows say what is waited for: that; that they are counted (the answer
+   to `usage`); and that all are indexed for search, beside sqlite3 that also fills one full-text table.
+4. Purging 8,000 messages, of which nothing stays in the file, beside one DELETE of as many rows in a bare table; and
+   how long a `usage` of another conversation waits meanwhile.
+
+The bare databases are set up as the store is, and overwrite what is deleted as it does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import sqlite3
@@ -39,6 +44,7 @@ from palimpsest.domain.messages import user_message
 from palimpsest.machine import utc_now
 from palimpsest.services.conversation.pending_work import do_pending_work
 from palimpsest.services.models.tokenizers import load_tokenizer
+from palimpsest.storage.conversation.pending_work import Kind
 from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.facts import facts
 from palimpsest.storage.store import open_store
@@ -154,18 +160,41 @@ class Bare:
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
         self._count = load_tokenizer("cl100k_base", directory).count
-        self._database = sqlite3.connect(directory / "bare.db", check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode = wal")
-        self._database.execute("PRAGMA synchronous = normal")
+        self._database = bare_database(directory / "bare.db")
         self._database.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, content TEXT, tokens INTEGER)")
+        self._database.execute("CREATE VIRTUAL TABLE words USING fts5(content, tokenize='unicode61')")
 
-    def take(self, texts: Sequence[str]) -> float:
-        """Counts and inserts them in one transaction; milliseconds."""
+    def take(self, texts: Sequence[str]) -> Took:
+        """Inserts them in one transaction; and what it takes more to count them, and to index their words in one."""
         began = time.perf_counter()
-        rows = [(each, self._count(each)) for each in texts]
+        tokens = [self._count(each) for each in texts]
+        counted = time.perf_counter()
+        rows = list(zip(texts, tokens, strict=True))
         self._database.executemany("INSERT INTO said (content, tokens) VALUES (?, ?)", rows)
         self._database.commit()
-        return (time.perf_counter() - began) * 1000
+        stored = time.perf_counter()
+        self._database.executemany("INSERT INTO words (content) VALUES (?)", [(each,) for each in texts])
+        self._database.commit()
+        return Took((stored - counted) * 1000, (stored - began) * 1000, (time.perf_counter() - began) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """Milliseconds of taking messages in."""
+
+    stored: float
+    counted: float
+    """And stored."""
+    indexed: float
+    """And stored and counted."""
+
+
+def bare_database(file: Path) -> sqlite3.Connection:
+    """Set up as the store is."""
+    database = sqlite3.connect(file, check_same_thread=False)
+    for pragma in ("journal_mode = wal", "synchronous = normal", "secure_delete = 1", "temp_store = memory"):
+        database.execute(f"PRAGMA {pragma}")
+    return database
 
 
 _REFERENCE: Final = "tiktoken and sqlite3 alone"
@@ -176,7 +205,7 @@ async def appends(directory: Path, n_messages: int) -> Figure:
     bare = Bare(directory / "append-bare")
     pairs = []
     for each in messages(n_messages, random.Random(SEED)):
-        theirs = bare.take([each["content"]])
+        theirs = bare.take([each["content"]]).counted
         began = time.perf_counter()
         await talk.append([user_message(each["content"])])
         pairs.append((theirs, (time.perf_counter() - began) * 1000))
@@ -184,30 +213,51 @@ async def appends(directory: Path, n_messages: int) -> Figure:
     return beside("appending a message", pairs, _REFERENCE, 2, note="it is indexed for search at once")
 
 
-async def imports(directory: Path, service: Service, n_messages: int, n_runs: int) -> Figure:
+async def imports(directory: Path, service: Service, n_messages: int, n_runs: int) -> list[Figure]:
     home = directory / "imports"
     await asyncio.to_thread(home.mkdir)
     bare = Bare(directory / "imports-bare")
-    pairs = []
+    pairs: list[tuple[Took, Took]] = []
     async with started(OURS, home, **on(service)) as client:
         for run in range(n_runs):
             said = messages(n_messages, random.Random(SEED + run))
             theirs = await asyncio.to_thread(bare.take, [each["content"] for each in said])
-            pairs.append((theirs, (await import_messages(client, home, said))[1]))
-    return beside(f"importing {n_messages:,} messages", pairs, _REFERENCE, 2)
+            conversation_id, stored_ms = await import_messages(client, home, said)
+            began = time.perf_counter()
+            await client.request("palimpsest/usage", {"conversationId": conversation_id})
+            counted_ms = stored_ms + (time.perf_counter() - began) * 1000
+            await until_indexed(home)
+            pairs.append((theirs, Took(stored_ms, counted_ms, stored_ms + (time.perf_counter() - began) * 1000)))
+    what = f"importing {n_messages:,} messages"
+    stored, counted, indexed = (
+        [(getattr(theirs, name), getattr(own, name)) for theirs, own in pairs]
+        for name in ("stored", "counted", "indexed")
+    )
+    return [
+        beside(f"{what}, until it is answered", stored, "sqlite3 alone", None, note="nothing is counted yet"),
+        beside(f"{what}, until all are counted", counted, _REFERENCE, 2),
+        beside(f"{what}, until all words can be found", indexed, f"{_REFERENCE} with a full-text table", None),
+    ]
+
+
+async def until_indexed(home: Path) -> None:
+    (file,) = await asyncio.to_thread(lambda: list(home.rglob(DATABASE_NAME)))
+    with contextlib.closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+        # Nothing tells of it.
+        while database.execute("SELECT 1 FROM pending_work WHERE kind = ?", (Kind.INDEX.value,)).fetchone():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 def delete_rows(file: Path, said: Sequence[dict[str, str]]) -> float:
-    bare = sqlite3.connect(file)
-    bare.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, role TEXT, content TEXT)")
-    bare.executemany("INSERT INTO said (role, content) VALUES (?, ?)", [tuple(each.values()) for each in said])
-    bare.commit()
-    began = time.perf_counter()
-    bare.execute("DELETE FROM said")
-    bare.commit()
-    took = (time.perf_counter() - began) * 1000
-    bare.close()
-    return took
+    """Milliseconds of a DELETE that visits the rows: without a condition SQLite only frees the pages of the table."""
+    with contextlib.closing(bare_database(file)) as bare:
+        bare.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, role TEXT, content TEXT)")
+        bare.executemany("INSERT INTO said (role, content) VALUES (?, ?)", [tuple(each.values()) for each in said])
+        bare.commit()
+        began = time.perf_counter()
+        bare.execute("DELETE FROM said WHERE id > 0")
+        bare.commit()
+        return (time.perf_counter() - began) * 1000
 
 
 async def ping(client: Client, conversation_id: str, waits: list[float], ending: asyncio.Event) -> None:
@@ -247,7 +297,8 @@ async def measure(n_long: int, n_many: int, n_purged: int, n_runs: int) -> list[
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         async with Service() as service:
-            found = [await appends(directory, _APPENDED * n_runs), await imports(directory, service, n_long, n_runs)]
+            found = [await appends(directory, _APPENDED * n_runs)]
+            found += await imports(directory, service, n_long, n_runs)
             found += await purges(directory, service, n_purged)
             found += await starts(directory, service, n_long, n_many, n_runs)
             return found
