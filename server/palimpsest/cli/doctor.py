@@ -145,7 +145,10 @@ def adopt_store(arguments: argparse.Namespace) -> int:
     Raises PalimpsestError."""
     old, root = arguments.store, arguments.folder.resolve()
     adopted = asyncio.run(_adopt(old, root, os.environ))
-    copied = f"{counted(adopted.n_conversations, 'conversation')} and {counted(adopted.n_pins, 'pin')}"
+    copied = (
+        f"{counted(adopted.n_conversations, 'conversation')}, {counted(adopted.n_pins, 'pin')} and "
+        f"{counted(adopted.n_facts, 'fact')} of your own"
+    )
     lines = [f"Copied {copied} to {root}."]
     if adopted.n_present:
         lines.append(f"{counted(adopted.n_present, 'conversation')} had been copied before.")

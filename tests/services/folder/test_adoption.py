@@ -20,6 +20,7 @@ from palimpsest.app.trusted_folders import trusted_folders
 from palimpsest.cli.doctor import find_store
 from palimpsest.cli.main import main
 from palimpsest.domain.errors import InvalidRequest
+from palimpsest.domain.facts.fact import Fact, FactType, Span
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.services.conversation.transfer import Outcome, Transfers
 from palimpsest.services.folder.adoption import adopt, decline, offered, recognise, require_offered
@@ -27,6 +28,9 @@ from palimpsest.services.folder.session import FolderSession
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations, message_log
 from palimpsest.storage.directory import DATABASE_NAME
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.facts.sources import Version
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.store import open_store
 
@@ -51,7 +55,7 @@ async def opened(root: Path, environ: Mapping[str, str]) -> AsyncIterator[Folder
 
 
 async def fill(root: Path, environ: Mapping[str, str]) -> Path:
-    """A folder with a conversation, a fork of it, and a pin; its store."""
+    """A folder with a conversation, a fork of it, a pin and a fact that the user wrote; its store."""
 
     def write() -> None:
         conversations.create(C, "first", "offline", NOW)
@@ -59,6 +63,9 @@ async def fill(root: Path, environ: Mapping[str, str]) -> Path:
         conversations.fork(F, conversations.get(C), MessageId(1), "fork", NOW)
         message_log.append(F, [user_message("another two")], NOW)
         commanded_rules.add_pin("never use tabs", NOW)
+        written = facts.add(Fact(FactType.PINNED, "The rate is 0.19.", ("src/prices.py",)), 0, None, NOW)
+        version = Version("src/prices.py", "0" * 64, b"")
+        fact_sources.add(written, version, "anchor", "", Span(1, 1), NOW)
 
     async with opened(root, environ) as session:
         assert session.notes == ()
@@ -85,12 +92,16 @@ async def test_a_renamed_folder_is_offered_what_it_had_and_the_command_brings_it
     command = shlex.split(note.split("`")[1])
     assert command == ["palimpsest", "adopt", str(old), str(after)]
     assert await asyncio.to_thread(main, command[1:]) == 0
-    assert "2 conversations and 1 pin " in capsys.readouterr().out
+    assert "2 conversations, 1 pin and 1 fact of your own to " in capsys.readouterr().out
     async with opened(after, environ) as session:
         assert session.notes == ()
         assert await titles(session) == {"first", "fork"}
         assert (await session.folder.store.read(conversations.get, F)).parent == C
         assert [pin.text for pin in await session.folder.store.read(commanded_rules.pins)] == ["never use tabs"]
+        (fact,) = await session.folder.store.read(facts.own)
+        assert (fact.fact.content, fact.fact.entities) == ("The rate is 0.19.", ("src/prices.py",))
+        (link,) = await session.folder.store.read(fact_sources.links_of_fact, fact.id)
+        assert (link.version.path, link.anchor, link.span) == ("src/prices.py", "anchor", Span(1, 1))
     assert (old / DATABASE_NAME).is_file()
 
 
@@ -101,8 +112,8 @@ async def test_adopting_twice_adds_nothing(tmp_path: Path, environ: Mapping[str,
     async with opened(tmp_path / "after", environ) as session:
         first = await adopt(old, session.conversations, session.folder.root)
         again = await adopt(old, session.conversations, session.folder.root)
-        assert (first.n_conversations, first.n_present, first.n_pins) == (2, 0, 1)
-        assert (again.n_conversations, again.n_present, again.n_pins) == (2, 2, 0)
+        assert (first.n_conversations, first.n_present, first.n_pins, first.n_facts) == (2, 0, 1, 1)
+        assert (again.n_conversations, again.n_present, again.n_pins, again.n_facts) == (2, 2, 0, 0)
         assert len(await session.folder.store.read(conversations.list_all)) == 2
 
 

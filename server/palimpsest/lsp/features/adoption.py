@@ -30,4 +30,6 @@ async def resolve(ls: PalimpsestServer, params: ResolveAdoptionParams) -> Adopti
         await decline(session.folder.store, left)
         return AdoptionResult(0, 0, [])
     adopted = await adopt(left.directory, session.conversations, session.folder.root)
+    if adopted.n_facts:
+        session.folder.facts.changed()
     return AdoptionResult(adopted.n_conversations, adopted.n_pins, list(adopted.refused))

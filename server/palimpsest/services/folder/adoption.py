@@ -15,6 +15,7 @@ from pathlib import Path
 
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
+from palimpsest.domain.facts.fact import Fact
 from palimpsest.domain.transfer.file_format import encode
 from palimpsest.machine import utc_now
 from palimpsest.services.conversation.conversations import Conversations
@@ -23,6 +24,9 @@ from palimpsest.services.workspace.repository import first_commit
 from palimpsest.storage.context import rules as commanded_rules
 from palimpsest.storage.conversation import conversations as stored
 from palimpsest.storage.directory import DATABASE_NAME
+from palimpsest.storage.facts import facts
+from palimpsest.storage.facts import sources as fact_sources
+from palimpsest.storage.facts.sources import Link
 from palimpsest.storage.lifecycle import transfer as transfers
 from palimpsest.storage.maintenance import folder_identity as identity
 from palimpsest.storage.maintenance.folder_identity import TOO_LONG, FolderIdentity
@@ -46,6 +50,8 @@ class Adopted:
     n_present: int
     """The number of conversations that existed already, or had been copied before."""
     n_pins: int
+    n_facts: int
+    """The number of facts that the user wrote, of no conversation."""
     refused: tuple[str, ...]
     """The ids of damaged conversations, which were not copied."""
 
@@ -114,8 +120,11 @@ def _find_left(stores: Path, passed_over: Container[str], folder: FolderIdentity
 
 
 async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
-    """Copy the conversations and pins of the store in `directory`, a fork after its parent. Another call adds nothing.
-    Raises InvalidRequest when there is no such store, StoreError when it cannot be read."""
+    """Copy the conversations of the store in `directory`, a fork after its parent, its pins, and the facts that the
+    user wrote; those of a conversation are learned from it again. Another call adds nothing.
+
+    Raises InvalidRequest when there is no such store, StoreError when it cannot be read.
+    """
     await asyncio.to_thread(_check_is_another, directory, into.store.directory)
     old = await open_store(directory)
     try:
@@ -137,9 +146,10 @@ async def adopt(directory: Path, into: Conversations, root: Path) -> Adopted:
             n_present += imported.outcome is Outcome.PRESENT
         pins = await old.read(commanded_rules.pins)
         n_pins = await into.store.run(_add_pins, [pin.text for pin in pins])
+        n_facts = await into.store.run(_add_facts, await old.read(_written_facts))
         if not refused:
             await old.run(identity.mark_adopted, os.fsencode(root).decode("utf-8", "replace"))
-        return Adopted(n_done, n_present, n_pins, tuple(refused))
+        return Adopted(n_done, n_present, n_pins, n_facts, tuple(refused))
     finally:
         await old.close()
 
@@ -156,6 +166,21 @@ def _add_pins(texts: list[str]) -> int:
     missing = [text for text in dict.fromkeys(texts) if text not in known]
     for text in missing:
         commanded_rules.add_pin(text, utc_now())
+    return len(missing)
+
+
+def _written_facts() -> list[tuple[Fact, list[Link]]]:
+    """The open facts that the user wrote, with their places."""
+    written = [each for each in facts.own() if each.is_open and each.evidence is None]
+    return [(each.fact, fact_sources.links_of_fact(each.id)) for each in written]
+
+
+def _add_facts(written: list[tuple[Fact, list[Link]]]) -> int:
+    missing = [(fact, links) for fact, links in written if not facts.saying(fact)]
+    for fact, links in missing:
+        fact_id = facts.add(fact, 0, None, utc_now())
+        for link in links:  # by its old version of the file, so a place that has changed is found to have
+            fact_sources.add(fact_id, link.version, link.anchor, link.symbol, link.span, utc_now())
     return len(missing)
 
 
