@@ -169,6 +169,17 @@ async def test_a_file_that_is_no_database_is_left_alone_and_explained(tmp_path: 
     assert (tmp_path / "store.db").read_bytes().startswith(b"not a database")
 
 
+async def test_a_store_is_found_by_a_path_from_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    opened = await open_store(Path("store"))
+    try:
+        assert opened.directory == tmp_path / "store"
+    finally:
+        await opened.close()
+
+
 async def test_a_place_that_can_be_no_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"file/store is not there and cannot be made\. Check storage\.path"):

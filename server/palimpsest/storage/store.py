@@ -48,7 +48,7 @@ class Store:
     """Made by `open_store`. Its methods may be called from any task of one event loop."""
 
     def __init__(self, directory: Path, synchronous: Literal["NORMAL", "FULL"]) -> None:
-        self.directory = directory
+        self.directory = directory = directory.absolute()
         self.server_id = machine.new_id()
         """Identifies this process in leases; its lock file is held for life, which proves that it is alive."""
         self._lock = ServerLock(directory, self.server_id)
@@ -321,7 +321,7 @@ async def open_store(
     directory: Path, synchronous: Literal["NORMAL", "FULL"] = "NORMAL", tell: TellUpgrade = untold
 ) -> Store:
     """Opens the store in `directory`, and makes it when there is none. `tell` hears of each step when it is an older
-    one.
+    one. A relative path counts from the folder that the process is in now.
 
     Raises StoreError, with advice, when the folder cannot be used or belongs to another user.
     """
