@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from dev.generate_commands import commands_of
@@ -47,6 +48,7 @@ def test_a_wrong_argument_gets_a_sentence_that_names_the_commands_help(
         (["serve", "--tcp", "--port", "80000"], "Argument --port: a port is a number up to 65,535, and not '80000'."),
         (["backup", "--output"], "Argument --output: its value is missing."),
         (["facts", "verify", "two"], "Argument NUMBER: this is not a whole number: 'two'."),
+        (["login"], "The following arguments are required: SERVICE."),
     ],
 )
 def test_a_value_that_cannot_be_is_named_before_anything_starts(
@@ -86,3 +88,10 @@ def test_options_may_stand_between_arguments(words: list[str]) -> None:
     found = build_parser(["chat"]).parse_args(["chat", *words])
 
     assert (found.folder, found.question, found.json) == ("~/shop", "Where is it?", True)
+
+
+@pytest.mark.parametrize("words", [["--folder", "x", "pin", "a", "b"], ["pin", "a", "--folder", "x", "b"]])
+def test_the_folder_of_facts_may_stand_before_the_action_and_behind_it(words: list[str]) -> None:
+    found = build_parser(["facts"]).parse_args(["facts", *words])
+    assert (found.folder, found.words) == (Path("x"), ["a", "b"])
+    assert build_parser(["facts"]).parse_args(["facts", "list"]).folder == Path()

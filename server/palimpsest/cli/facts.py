@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -63,6 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_action(actions, "export", "print every fact, also the removed and replaced ones, one JSON object per line")
     clearing = add_action(actions, "clear", "delete all facts for good")
     clearing.add_argument("--yes", action="store_true", help="confirm the deletion")
+    for action in actions.choices.values():  # where the folder is typed last, as for other commands
+        action.add_argument("--folder", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
@@ -90,7 +93,8 @@ async def _do(arguments: argparse.Namespace, keeper: FactKeeper) -> int:
         case "search":
             _show(await keeper.search(" ".join(arguments.words)))
         case "pin":
-            fact = await keeper.pin_fact(" ".join(arguments.words), place=_place(arguments.at))
+            place = await _place(arguments.at, keeper)
+            fact = await keeper.pin_fact(" ".join(arguments.words), place=place)
             say(f"Fact {fact.id} is pinned.")
         case "verify":
             for number in arguments.ids:
@@ -135,15 +139,20 @@ def _show(facts: Sequence[StoredFact]) -> None:
     Console(markup=False, highlight=False).print(table)
 
 
-def _place(at: str | None) -> Place | None:
-    """`PATH`, `PATH:LINE` or `PATH:FIRST-LAST`."""
+async def _place(at: str | None, keeper: FactKeeper) -> Place | None:
+    """`PATH`, `PATH:LINE` or `PATH:FIRST-LAST`. Raises InvalidRequest for lines that the file does not have."""
     if at is None:
         return None
     path, _, lines = at.rpartition(":")
     first, _, last = lines.partition("-")
     if not path or not first.isdigit() or not (last or first).isdigit():
         return Place(at)
-    return Place(path, Span(int(first), int(last or first)))
+    span = Span(int(first), int(last or first))
+    text = await keeper.places.text_on_disk(path)
+    n_lines = 0 if text is None else len(text.splitlines())
+    if text is not None and not 1 <= span.start <= span.end <= n_lines:
+        raise InvalidRequest(f"There are no lines {lines} in {path}: it has {counted(n_lines, 'line')}.")
+    return Place(path, span)
 
 
 def _to_json(fact: StoredFact) -> dict[str, object]:

@@ -34,7 +34,7 @@ def configure_login(parser: argparse.ArgumentParser) -> None:
         "pass show openai | palimpsest login openai",
     )
     parser.add_argument("provider", metavar="SERVICE", help=_NAMES)
-    parser.add_argument("key", nargs="*", help=argparse.SUPPRESS)  # refused by us: argparse would print it
+    parser.add_argument("key", nargs="*", default=[], help=argparse.SUPPRESS)  # refused by us: argparse would print it
     parser.set_defaults(run=log_in)
 
 
