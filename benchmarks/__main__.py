@@ -1,6 +1,6 @@
 """`make bench`: every benchmark that needs no data from outside, one page of figures.
 
-    python -m benchmarks [NAME ...] [--quick] [--keep] [--list]
+    python -m benchmarks [NAME ...] [--quick] [--keep]
 
 Each benchmark runs in a process of its own, one after the other: `python -m benchmarks.NAME` prints more of one. With
 --keep the figures are written to `benchmarks/results` and to the README. --quick does little and says nothing about
@@ -38,6 +38,8 @@ def main(words: list[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     if unknown := set(arguments.names) - set(NAMES):
         parser.error(f"There is no benchmark {', '.join(sorted(unknown))}. There are: {', '.join(NAMES)}.")
+    if arguments.quick and arguments.keep:
+        parser.error("With --quick nothing is measured that is worth keeping: leave out --quick or --keep.")
     size = Size.QUICK if arguments.quick else Size.FULL
     if arguments.into is not None:
         (name,) = arguments.names

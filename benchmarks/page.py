@@ -65,7 +65,7 @@ def keep(where: Mapping[str, Any], found: Mapping[str, Sequence[Figure]]) -> Non
     RESULTS.mkdir(exist_ok=True)
     for name, figures in found.items():
         content = {"measured": where, "figures": to_json({name: figures})[name]}
-        (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        _write(RESULTS / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         for index, figure in enumerate(figures):
             if figure.growth:
                 (RESULTS / f"{name}-{index}.svg").write_text(plot(figure), "utf-8")
@@ -131,4 +131,11 @@ def write_readme(names: Sequence[str]) -> None:
     """Puts the page between its marks. Raises ValueError where they are missing."""
     text = README.read_text("utf-8")
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    README.write_text(f"{text[:start]}\n\n{table(names)}\n\n{text[end:]}", "utf-8")
+    _write(README, f"{text[:start]}\n\n{table(names)}\n\n{text[end:]}")
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole or not at all, whenever it is interrupted."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text, "utf-8")
+    new.replace(file)

@@ -3,11 +3,12 @@
     python -m benchmarks.price [EXCHANGES] [BUDGET]
 
 A made-up coding session (seeded) of many exchanges, a request before each. A service that keeps the beginning of a
-prompt charges a tenth for as much of a request as the one before began with. The price of a way is the sum over its
-requests of all characters, less nine tenths of the unchanged ones, and what a summarizing model had to read. Beside
-ours: the newest messages that fit (`trim_messages` of langchain-core), and the summarizing middleware of LangChain
-(where `make bench-servers` has installed it) with its own count of tokens and 20 messages kept. Our summaries are those
-without a model. Tools and the system message are the same in all and left out.
+prompt is taken to charge a tenth, as Claude does (others a quarter or half, some the whole), for as much of a request
+as the one before began with. The price of a way is the sum over its requests of all characters, less nine tenths of the
+unchanged ones, and what a summarizing model had to read. Beside ours: the newest messages that fit (`trim_messages` of
+langchain-core), and the summarizing middleware of LangChain (where `make bench-servers` has installed it) with its own
+count of tokens and 20 messages kept. Our summaries are those without a model. Tools and the system message are the same
+in all and left out.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from benchmarks.__main__ import main
 from benchmarks.editor import environment
 from benchmarks.figures import numbers
 
@@ -37,3 +38,10 @@ def test_no_key_and_no_setting_of_the_caller_reaches_a_server_that_is_measured(m
 
     assert "of the caller" not in environment().values()
     assert "PATH" in environment()
+
+
+def test_figures_of_a_quick_run_are_never_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["price", "--quick", "--keep"])
+
+    assert "leave out --quick or --keep" in capsys.readouterr().err
