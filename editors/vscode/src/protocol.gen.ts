@@ -206,7 +206,7 @@ export type ContextStatus =
     | "ready"
     /** Older messages must be summarized first. A turn does that by itself. */
     | "needsSummarization"
-    /** The messages that must be sent word for word do not fit. */
+    /** The messages that must be sent word for word do not fit. Of a long conversation that was just imported this is only known once an answer was asked for. */
     | "recentMessagesTooLarge";
 
 /** Whether a rule holds. */

@@ -4,11 +4,18 @@ meanwhile."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from tests.services.scripted import Bench, Opener
 
+from palimpsest.domain.conversation.chain import StoredMessage
+from palimpsest.domain.errors import SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, user_message
 from palimpsest.machine import utc_now
+from palimpsest.services.context import rules as rules_module
+from palimpsest.services.context.reports import usage_status
 from palimpsest.services.context.rules import read_rules
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, rule_marks
 from palimpsest.storage.tables import RuleMark
@@ -67,6 +74,40 @@ async def test_another_version_of_the_reader_looks_anew(bench: Opener) -> None:
     b = await filled(bench, 300)
     await b.store.run(rule_marks.write, b.conversation_id, "an older one", [MessageId(1)], MessageId(300))
     assert len(await rules_of(b, b.conversation_id)) == 6
+
+
+async def test_who_asks_while_it_is_looked_through_waits_instead_of_looking_too(
+    bench: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = await filled(bench, 1_000)
+    looked_at = list[MessageId]()
+    really = rules_module._with_rulings
+
+    def noting(said: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+        looked_at.extend(each.id for each in said)
+        return really(said)
+
+    monkeypatch.setattr(rules_module, "_with_rulings", noting)
+    state = await b.session.contexts.state(b.conversation_id)
+    first, second = await asyncio.gather(read_rules(b.store, state), read_rules(b.store, replace(state)))
+    assert [entry.text for entry in first.kept.open_entries()] == [entry.text for entry in second.kept.open_entries()]
+    assert looked_at == list(range(1_000))
+
+
+async def test_the_usage_of_a_conversation_that_was_never_looked_through_waits_for_nothing(bench: Opener) -> None:
+    b = await filled(bench, 1_000)
+    contexts = b.session.contexts
+    state = await contexts.state(b.conversation_id)
+    state.budget = replace(state.budget, budget=state.estimate.upper - 7)
+    problem = (await usage_status(contexts, b.conversation_id)).problem
+    assert isinstance(problem, SummarizationNeeded)
+    assert problem.messages_to_summarize
+    assert problem.excess_tokens == 7
+    assert (await contexts.state(b.conversation_id)).ruling_until == 0
+    await read_rules(b.store, state)
+    told = (await usage_status(contexts, b.conversation_id)).problem
+    assert isinstance(told, SummarizationNeeded)
+    assert told.messages_to_summarize
 
 
 async def test_others_have_their_turn_while_a_long_conversation_is_looked_through(bench: Opener) -> None:

@@ -129,7 +129,7 @@
 ---@alias palimpsest.ContextStatus
 ---| "ready" # The request fits.
 ---| "needsSummarization" # Older messages must be summarized first. A turn does that by itself.
----| "recentMessagesTooLarge" # The messages that must be sent word for word do not fit.
+---| "recentMessagesTooLarge" # The messages that must be sent word for word do not fit. Of a long conversation that was just imported this is only known once an answer was asked for.
 
 --- Whether a rule holds.
 ---@alias palimpsest.RuleState

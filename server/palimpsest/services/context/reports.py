@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from palimpsest.services.context.compaction_plan import leaving_out, would_summa
 from palimpsest.services.context.engine import ContextEngine
 from palimpsest.services.context.fitting import Fit, foldable, least
 from palimpsest.services.context.recall import Recall, share_of
-from palimpsest.services.context.rules import front_of
+from palimpsest.services.context.rules import are_rules_read, front_of
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.models.tokenizers import Tokenizer
 from palimpsest.storage.context import statistics
@@ -38,7 +38,8 @@ class UsageReport:
 
     usage: ContextUsage
     problem: ContextError | None
-    """The reason why the request could not be sent; None when it could."""
+    """The reason why the request could not be sent; None when it could. While the rules of a long conversation were
+    never read, which takes long, it is taken to fit once it is summarized."""
     budget: Budget
     model: Model
     certainty: Certainty
@@ -119,11 +120,13 @@ async def _usage(engine: ContextEngine, state: ContextState) -> UsageReport:
     kinds: Counter[str] = Counter()
     for segment in state.segments:
         kinds[_KINDS.get(segment.type, segment.type)] += segment.tokens
-    # Looking through a long conversation for rules takes seconds, and only a context that does not fit needs them.
-    fits = state.estimate.upper <= state.budget.budget
-    problem = (
-        None if fits else await _problem(engine, await Admission(engine).try_out(state, None, await engine.frame_now()))
-    )
+    problem: ContextError | None = None
+    if (above := state.estimate.upper - state.budget.budget) <= 0:
+        pass
+    elif await are_rules_read(engine.store, state):
+        problem = await _problem(engine, await Admission(engine).try_out(state, None, await engine.frame_now()))
+    elif engine.settings.infinity:  # whether summaries are enough is not worth waiting for the rules
+        problem = _needs_summary(state, foldable(state.pieces), above, state.budget.budget)
     return UsageReport(
         ContextUsage(kinds.total(), state.budget.budget, state.n_blocks),
         problem,
@@ -228,6 +231,13 @@ async def _runs(engine: ContextEngine, state: ContextState) -> list[tuple[int, i
     return would_summarize(engine.settings, state)
 
 
+def _needs_summary(
+    state: ContextState, runs: Sequence[tuple[int, int]], excess_tokens: int, limit_tokens: int
+) -> SummarizationNeeded:
+    ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
+    return SummarizationNeeded(excess_tokens, ids, limit_tokens)
+
+
 async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:
     """Why a turn could not send the request as it stands; None as well where it would leave something out."""
     found, state = trial.fitting, trial.state
@@ -240,5 +250,4 @@ async def _problem(engine: ContextEngine, trial: Trial) -> ContextError | None:
             return None
         case Fit.COMPACTED:
             runs = await _runs(engine, state) or foldable(state.pieces)
-            ids = tuple(piece.start for first, after in runs for piece in state.pieces[first:after])
-            return SummarizationNeeded(found.upper_tokens - found.limit_tokens, ids, found.limit_tokens)
+            return _needs_summary(state, runs, found.upper_tokens - found.limit_tokens, found.limit_tokens)

@@ -42,7 +42,7 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
     """`commands`: None for those of now. Each message is read once, and rules are derived again only when something
     changed: reading costs about 1 ms a message, deriving about 1 ms a rule.
 
-    Needs no lease: meanwhile a turn may add messages, a roll back may hide some, and another call may do the same work.
+    Needs no lease: meanwhile a turn may add messages, and a roll back may hide some.
     """
     ruling = await _ruling(store, state)
 
@@ -64,26 +64,39 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
     """The user's messages that set or take back a rule, oldest first.
 
     A long conversation is read in batches, so that other work goes on, and the result is stored: the next load begins
-    where this one ended.
+    where this one ended. Who asks meanwhile waits for it.
     """
-    until = MessageId(state.n_messages)
-    if not state.ruling_until and until > _WORTH_KEEPING:
+    async with state.reading_rules:
+        until = MessageId(state.n_messages)
+        await _remember(store, state)
+        found, since, n_looked_at = state.ruling, state.ruling_until, 0
+        while since < until:
+            after = min(since + _BATCH, until)
+            said = await store.read(message_log.read_user_messages, state.id, since, after)
+            found += await asyncio.to_thread(_with_rulings, said) if said else ()
+            if state.ruling_until == since:
+                state.ruling, state.ruling_until = found, after
+            n_looked_at += after - since
+            since = after
+        if n_looked_at >= _WORTH_KEEPING:
+            with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
+                await store.run(rule_marks.write, state.id, readers_version(), [each.id for each in found], until)
+        return found
+
+
+async def are_rules_read(store: Store, state: ContextState) -> bool:
+    """Whether reading the rules takes no time worth a word. Otherwise, as after an import, it takes seconds for each
+    thousand messages."""
+    await _remember(store, state)
+    return state.n_messages - state.ruling_until <= _BATCH
+
+
+async def _remember(store: Store, state: ContextState) -> None:
+    """Begins where an earlier reading has ended, unless the state is read already, in part or whole."""
+    if not state.ruling_until and state.n_messages > _WORTH_KEEPING:
         known, since = await _remembered(store, state)
         if not state.ruling_until:
             state.ruling, state.ruling_until = known, since
-    found, since, n_looked_at = state.ruling, state.ruling_until, 0
-    while since < until:
-        after = min(since + _BATCH, until)
-        said = await store.read(message_log.read_user_messages, state.id, since, after)
-        found += await asyncio.to_thread(_with_rulings, said) if said else ()
-        if state.ruling_until == since:
-            state.ruling, state.ruling_until = found, after
-        n_looked_at += after - since
-        since = after
-    if n_looked_at >= _WORTH_KEEPING:
-        with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
-            await store.run(rule_marks.write, state.id, readers_version(), [each.id for each in found], until)
-    return found
 
 
 async def _remembered(store: Store, state: ContextState) -> tuple[tuple[StoredMessage, ...], int]:

@@ -6,6 +6,7 @@ live messages.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,8 @@ class ContextState:
     """The user's messages below `ruling_until` that make or take back a standing rule, oldest first."""
     ruling_until: int = 0
     """The first message that was not looked at for that yet."""
+    reading_rules: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    """Held by who looks."""
     n_sent: int = 0
     """How many leading pieces stood unchanged in the last request."""
     futile_above: int = 0

@@ -61,7 +61,8 @@ class ContextStatus(enum.StrEnum):
     NEEDS_SUMMARIZATION = "needsSummarization"
     """Older messages must be summarized first. A turn does that by itself."""
     RECENT_MESSAGES_TOO_LARGE = "recentMessagesTooLarge"
-    """The messages that must be sent word for word do not fit."""
+    """The messages that must be sent word for word do not fit. Of a long conversation that was just imported this is
+    only known once an answer was asked for."""
 
 
 @attrs.frozen(eq=False, repr=False)
