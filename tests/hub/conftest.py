@@ -56,6 +56,8 @@ def owner(hub_address: str) -> Iterator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 async def lab(hub_address: str, gate: administration.Login, owner: psycopg.Connection[Any]) -> AsyncIterator[Lab]:
+    """All tests of a process share the hub, and some restore it: each begins with one that never was."""
+    owner.execute("UPDATE hub.incarnation SET restored_at = NULL")
     lab = Lab(hub_address, gate, owner)
     yield lab
     for hub in lab.open_hubs:
