@@ -40,7 +40,7 @@ async def read_rules_of_turn(store: Store, state: ContextState) -> StandingRules
 
 async def _read_rules(store: Store, state: ContextState, commands: Commands | None) -> StandingRules:
     """`commands`: None for those of now. Each message is read once, and rules are derived again only when something
-    changed: reading costs about 1 ms a message, deriving about 1 ms a rule.
+    changed: reading costs some 0.05 ms a word, deriving about 1 ms a rule.
 
     Needs no lease: meanwhile a turn may add messages, and a roll back may hide some.
     """

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from palimpsest.domain.facts.retrieval.question import About, Named, Side, days_of, guess, nearness
-from palimpsest.domain.facts.retrieval.words import to_terms
+from palimpsest.domain.facts.retrieval.words import humped, to_terms
 
 TODAY = date(2026, 3, 20).toordinal()
 
@@ -62,3 +62,16 @@ def test_words_about_the_asking_count_apart_unless_there_are_no_others() -> None
     assert terms.telling == ("readsensorvalue", "read", "sensor", "value")
     assert terms.asking == ("remind", "discussion")
     assert to_terms("What did we discuss?").telling == ("discuss",)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken_apart"),
+    [
+        ("call readHTTPHeader and readHTTPHeader, then maxTokens", "read HTTP Header max Tokens"),
+        ("a plain_name, another name and 0xff", ""),
+        ("x9Y of CONSTANT_NAME", "x9 Y"),
+        (f"{'a' * 99}B {'a' * 100}B", f"{'a' * 99} B"),  # a longer run is encoded data
+    ],
+)
+def test_identifiers_with_humps_are_taken_apart(text: str, taken_apart: str) -> None:
+    assert humped(text) == taken_apart

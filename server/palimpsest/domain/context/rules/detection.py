@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from palimpsest.domain.context.rules import features, judgment
@@ -195,8 +195,11 @@ def _best(readings: Sequence[Reading], *, in_task: bool) -> tuple[int, Reading]:
 
 def _taken_back(message: str, text: str, start: int, readings: Sequence[Reading], *, is_rule: bool) -> list[Withdrawal]:
     """What a sentence takes back in the user's own words: nothing that is quoted in it or passed on."""
-    found = next(filter(None, (withdrawals(reading, start, is_rule=is_rule) for reading in readings)), [])
-    if not found or (own := without_foreign(message, start, start + len(text))) == text:
-        return found
-    again = (Reading.of(own, forms, said=text) for forms in languages_of(own))
-    return next(filter(None, (withdrawals(reading, start, is_rule=is_rule) for reading in again)), [])
+    found = _first_taken(readings, is_rule=is_rule)
+    if found and (own := without_foreign(message, start, start + len(text))) != text:
+        found = _first_taken((Reading.of(own, forms, said=text) for forms in languages_of(own)), is_rule=is_rule)
+    return [replace(each, start=start) for each in found]
+
+
+def _first_taken(readings: Iterable[Reading], *, is_rule: bool) -> tuple[Withdrawal, ...]:
+    return next(filter(None, (withdrawals(reading, is_rule=is_rule) for reading in readings)), ())

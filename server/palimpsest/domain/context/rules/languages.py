@@ -30,7 +30,7 @@ def is_han(sign: str) -> bool:
 
 def has_han(text: str) -> bool:
     """Whether a text holds a Chinese sign."""
-    return _HAN.search(text) is not None
+    return not text.isascii() and _HAN.search(text) is not None
 
 
 def folded(text: str) -> str:
@@ -99,7 +99,8 @@ def topics_of(forms: Forms) -> frozenset[str]:
 
 def n_words(text: str) -> int:
     """The number of words; two Chinese signs count as one."""
-    return len(WORD.findall(text)) + len(_HAN.findall(text)) // 2
+    n_signs = 0 if text.isascii() else len(_HAN.findall(text))
+    return len(WORD.findall(text)) + n_signs // 2
 
 
 def _content_words(text: str, forms: Forms) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -22,9 +23,9 @@ _QUOTED = re.compile(
 """Words of somebody else inside a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
-    """A sentence as one language reads it."""
+    """A sentence as one language reads it. What is looked for in the whole of it is looked for once."""
 
     said: str
     """The sentence as the user wrote it."""
@@ -52,12 +53,12 @@ class Reading:
         bare = lead_in_stripped(text, forms)
         return cls(said, text, bare, (bare, *later_clauses(text, bare, forms)), quoted, forms)
 
-    @property
+    @functools.cached_property
     def subject(self) -> tuple[str, ...]:
         """Stems of the words that say what the sentence is about."""
         return stems(self.bare, self.forms)
 
-    @property
+    @functools.cached_property
     def is_task(self) -> bool:
         """The sentence orders one thing to be made."""
         return any(form.match(self.bare) for form in (self.forms.task, self.forms.usage.made))
@@ -65,7 +66,7 @@ class Reading:
     @property
     def is_short_order(self) -> bool:
         """The sentence names one thing, may order something to be done with it, and says no more."""
-        is_of_one = self.forms.determined.match(self.bare) is not None or bool(exact_names(self.text))
+        is_of_one = self.forms.determined.match(self.bare) is not None or bool(self.exact_names)
         return is_of_one and n_words(self.text) <= _FEW_WORDS
 
     @property
@@ -73,24 +74,34 @@ class Reading:
         """The sentence says yes to a question."""
         return self.forms.usage.assent.match(self.text) is not None
 
-    @property
+    @functools.cached_property
     def is_sweeping(self) -> bool:
         """The sentence waves away everything and names no subject, so it takes back nothing."""
         return self.forms.sweeping.search(self.text) is not None
+
+    @functools.cached_property
+    def is_tale(self) -> bool:
+        """The sentence is a story or a complaint, and takes back no rule by its beginning."""
+        return self.forms.tale.search(self.text) is not None and not self.forms.withdrawn.match(self.bare)
+
+    @functools.cached_property
+    def exact_names(self) -> list[str]:
+        """Paths, identifiers, options and the like."""
+        return exact_names(self.text)
 
     @property
     def asks_for_thought(self) -> bool:
         """The sentence asks to think well, for this once."""
         return self.forms.thought.match(self.bare) is not None and self.forms.scope.search(self.text) is None
 
-    @property
+    @functools.cached_property
     def is_changing(self) -> bool:
         """The sentence says that it replaces something, or gives a choice up."""
         return self.forms.change.search(self.text) is not None or any(
             pattern.match(self.bare) for pattern in self.forms.dropped
         )
 
-    @property
+    @functools.cached_property
     def is_norm(self) -> bool:
         """The sentence may state how things are done, without a word of duty, and speaks of no single time."""
         forms, usage = self.forms, self.forms.usage
@@ -98,7 +109,7 @@ class Reading:
             return False
         return any(pattern.match(self.bare) for pattern in usage.norms)
 
-    @property
+    @functools.cached_property
     def is_no_statement(self) -> bool:
         """The sentence is a question, a guess, a report or a story."""
         forms, bare = self.forms, self.bare
@@ -111,7 +122,7 @@ class Reading:
             or forms.told_within.search(self.text) is not None
         )
 
-    @property
+    @functools.cached_property
     def turned_to(self) -> tuple[str, ...]:
         """Stems of a choice that is a whole clause behind a word of change; empty where it is no known choice."""
         rivals = frozenset[str]().union(*rivals_of(self.forms))

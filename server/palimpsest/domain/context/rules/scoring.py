@@ -49,9 +49,11 @@ def score(reading: Reading, *, in_task: bool) -> int:
         return score(Reading.of(bare[: relative.start()], forms), in_task=in_task)
     if reading.turned_to:
         return ENOUGH + 1
+    thoughts = [_thought_of(reading, clause) for clause in reading.clauses]
+    lasts = {thought: forms.once.search(thought) is None for thought in set(thoughts)}
     marks, is_lasting = max(
-        (_clause_marks(reading, clause, in_task), forms.once.search(_thought_of(reading, clause)) is None)
-        for clause in reading.clauses
+        (_clause_marks(reading, clause, in_task), lasts[thought])
+        for clause, thought in zip(reading.clauses, thoughts, strict=True)
     )
     is_order = first_verb(bare, forms) in forms.habits | forms.actions
     scope = 2 if forms.scope.search(text) and (marks >= 2 or is_order) else 0
@@ -72,9 +74,9 @@ def marks_of(reading: Reading, scored: int) -> tuple[str, ...]:
     said = {
         "no statement": reading.is_no_statement,
         "task": reading.is_task,
-        "takes back": bool(withdrawals(reading, 0, is_rule=scored >= ENOUGH)),
+        "takes back": bool(withdrawals(reading, is_rule=scored >= ENOUGH)),
         "changes": reading.is_changing,
-        "exact": bool(exact_names(reading.text)),
+        "exact": bool(reading.exact_names),
         "norm": reading.is_norm,
     }
     return (f"score {min(max(scored, 0), ENOUGH + 1)}", *(mark for mark, holds in said.items() if holds))

@@ -14,6 +14,8 @@ from palimpsest.domain.language.lexicon import STOP
 from palimpsest.domain.messages import clean_text
 
 RUN: Final = re.compile(r"[A-Za-z0-9]+")
+_CAPITALIZED_RUN: Final = re.compile(r"(?<![A-Za-z0-9])[a-z0-9]*+[A-Z][A-Za-z0-9]*")
+"""Those of `RUN` that may have humps: with a capital letter."""
 HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST_IDENTIFIER: Final = 100
@@ -37,7 +39,7 @@ ASKING: Final = frozenset(
 
 def humped(text: str) -> str:
     """The identifiers with humps in a text, each once and taken apart."""
-    runs = dict.fromkeys(RUN.findall(text))
+    runs = dict.fromkeys(_CAPITALIZED_RUN.findall(text))
     found = (run for run in runs if len(run) <= _LONGEST_IDENTIFIER and HUMP.search(run))
     return " ".join(dict.fromkeys(HUMP.sub(" ", run) for run in found))
 
