@@ -95,13 +95,14 @@ def _pieces(stems: tuple[str, ...]) -> frozenset[str]:
     return frozenset(stem[at : at + _LONG_STEM] for stem in stems for at in range(max(1, len(stem) - _LONG_STEM + 1)))
 
 
-def _tokens(text: str) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def _tokens(text: str) -> tuple[str, ...]:
     found = _TOKEN.findall(_CODE.sub(" x ", folded(without_courtesy(plain(text)).lower())))
-    return ["9" if token.isdigit() else token for token in found]
+    return tuple("9" if token.isdigit() else token for token in found)
 
 
-def _signs(text: str) -> list[str]:
-    return list(_LATIN_RUN.sub("X", _SPACE.sub("", _CODE.sub("X", without_courtesy(text).lower()))))
+def _signs(text: str) -> tuple[str, ...]:
+    return tuple(_LATIN_RUN.sub("X", _SPACE.sub("", _CODE.sub("X", without_courtesy(text).lower()))))
 
 
 def _shared_words(older: str, newer: str, forms: Forms) -> tuple[list[str], float, float]:

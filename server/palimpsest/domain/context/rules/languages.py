@@ -51,6 +51,7 @@ _COURTESY = re.compile(
 )
 
 
+@functools.lru_cache(maxsize=64)
 def without_courtesy(text: str) -> str:
     """The sentence without thanks and pleas at its end."""
     return _COURTESY.sub("", text) or text
@@ -97,6 +98,7 @@ def topics_of(forms: Forms) -> frozenset[str]:
     return frozenset(each for word in forms.topics for each in (folded(word), stem(word, forms)))
 
 
+@functools.lru_cache(maxsize=512)
 def n_words(text: str) -> int:
     """The number of words; two Chinese signs count as one."""
     n_signs = 0 if text.isascii() else len(_HAN.findall(text))
