@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+import psutil
 from benchmarks import page
 from benchmarks.figures import Figure, Size, show
 
@@ -48,19 +50,42 @@ def main(words: list[str] | None = None) -> int:
     broken: list[str] = []
     for name in arguments.names or NAMES:
         print(name, flush=True)
-        started = time.perf_counter()
+        started, others, where = time.perf_counter(), Others(), page.machine()
         figures = _measured_apart(name, size)
         if figures is None:
             broken.append(name)
             continue
         show(figures)
         if arguments.keep and size is Size.FULL:
-            page.keep(page.machine(), {name: figures})
+            page.keep(where | {page.OTHERS: round(others.cores(), 2)}, {name: figures})
             page.write_readme(NAMES)
+            page.write_texts()
         print(f"  ({time.perf_counter() - started:.0f} s)", flush=True)
     if broken:
         print(f"Broken: {', '.join(broken)}.", file=sys.stderr)
     return 1 if broken else 0
+
+
+class Others:
+    """What the processes that are not ours take of the machine, from now on."""
+
+    def __init__(self) -> None:
+        self._began, self._busy, self._own = time.perf_counter(), _busy_s(), _own_s()
+
+    def cores(self) -> float:
+        """In the mean. What we started counts as ours once it has ended."""
+        others = _busy_s() - self._busy - (_own_s() - self._own)
+        return max(others, 0.0) / (time.perf_counter() - self._began)
+
+
+def _busy_s() -> float:
+    times = psutil.cpu_times()
+    return float(times.user + times.system + getattr(times, "nice", 0.0) + getattr(times, "steal", 0.0))
+
+
+def _own_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _measured_apart(name: str, size: Size) -> list[Figure] | None:

@@ -20,6 +20,11 @@ OURS: Final = [sys.executable, "-P", "-m", "palimpsest", "serve", "--stdio"]
 ANSWER: Final = "The pump parser reads src/module_7.py and fails when value_7 is empty, because nobody checked it. " * 4
 
 
+_MODEL: Final = "gpt-4o"
+VOCABULARY: Final = "o200k_base"
+"""What its tokens are counted with."""
+
+
 def environment() -> dict[str, str]:
     """Ours, without what would configure a server, give it a key or lead its requests elsewhere."""
     services = {name.partition("_")[0] for each in PROVIDERS for name in (*each.key_variables, each.host_variable)}
@@ -156,7 +161,7 @@ def on(service: Service) -> dict[str, str]:
     return {
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": f"{service.url}/v1",
-        "PALIMPSEST_MODEL": "gpt-4o",
+        "PALIMPSEST_MODEL": _MODEL,
         "PALIMPSEST_SUMMARIZATION_KIND": "extractive",
         "PALIMPSEST_LIBRARIAN_DAILY_TOKENS": "0",
     }

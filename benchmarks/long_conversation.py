@@ -40,6 +40,7 @@ from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.messages import Content, Role, TextPart, user_message
 from palimpsest.services.context.requests import Beginning
 from palimpsest.storage.context import summary_tree
+from palimpsest.storage.directory import DATABASE_NAME
 
 SEED: Final = 20261121
 RULE: Final = "Never use tabs."
@@ -101,6 +102,8 @@ class Measured:
     unchanged_tokens: int = 0
     requests_ms: list[float] = field(default_factory=list)
     turns_ms: list[float] = field(default_factory=list)
+    n_text_bytes: int = 0
+    """Of all messages, in UTF-8."""
     first_memory: tuple[int, float] | None = None
     """Messages and MiB when the first thousand were there."""
     _before: list[object] = field(default_factory=list)
@@ -132,9 +135,21 @@ def memory_mib() -> float:
     return float(psutil.Process().memory_info().rss) / 2**20
 
 
+def text_bytes(content: Content) -> int:
+    texts = [content.text, *(result.text for result in content.results)]
+    texts += [text for call in content.calls for text in (call.name, call.arguments)]
+    return sum(len(each.encode()) for each in texts)
+
+
+def disk_size_mib(directory: Path) -> float:
+    (file,) = directory.rglob(DATABASE_NAME)
+    return file.stat().st_size / 2**20
+
+
 async def play(conversation: Conversation, turn: Turn, figures: Measured) -> None:
     """One turn: its message, a request for each step, and what each step leaves."""
     question, steps = turn
+    figures.n_text_bytes += sum(text_bytes(each) for each in (question, *itertools.chain(*steps)))
     began = time.process_time()
     turn_id = await conversation.ask(question)
     for number, step in enumerate(steps):
@@ -173,7 +188,9 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> list[
             for held in tracemalloc.take_snapshot().statistics("lineno")[:_MOST_PLACES]:
                 place = "/".join((*Path(held.traceback[0].filename).parts[-3:], str(held.traceback[0].lineno)))
                 print(f"{held.size / 2**20:8.1f} MiB {held.count:9}  {place}")
+        n_messages = conversation.state.n_messages
         await conversation.close()
+        disk_mib = disk_size_mib(Path(directory))
     first, last = figures.requests_ms[:_FEW], _last_tenth(figures.requests_ms)
     where = f"after {n_turns:,} questions at {budget:,} tokens"
     found = [
@@ -183,6 +200,9 @@ async def run(n_turns: int, budget: int, *, codes: bool, recalls: bool) -> list[
     ]
     if growth is not None:
         found.append(alone(f"memory for 10,000 messages {where}", [growth], TARGET_MIB, "MiB"))
+    text_mib = figures.n_text_bytes / 2**20
+    sizes = [each / n_messages * 10_000 for each in (text_mib, disk_mib)]
+    found.append(apart(f"disk for 10,000 messages {where}", sizes[:1], sizes[1:], "their text", None, "MiB"))
     return found
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import re
+import statistics
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,19 +21,25 @@ from benchmarks.figures import Figure, Spread, number
 ROOT: Final = Path(__file__).parent.parent
 RESULTS: Final = ROOT / "benchmarks" / "results"
 README: Final = ROOT / "README.md"
+TEXTS: Final = (ROOT / "benchmarks" / "README.md", ROOT / "docs" / "comparison.md")
+"""Have single figures between marks, see `filled`."""
 BEGIN: Final = "<!-- figures of `make bench` -->"
 END: Final = "<!-- end of the figures -->"
+_MARK: Final = re.compile(
+    r"(?P<begin><!-- (?P<field>ours|theirs|ratio) of (?P<what>[^>]+) in (?P<name>\w+) -->).*?(?P<end><!-- end -->)"
+)
 _PACKAGES: Final = ("pygls", "lsprotocol", "peewee", "httpx", "tiktoken", "langchain-core")
 
 
+_CODE: Final = ("server", "clients", "hub", "benchmarks/*.py")
+"""What a measurement is of."""
+
+
 def machine() -> dict[str, Any]:
-    """Where and with what it was measured; nothing that names the machine or its user."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    """Where and with what it is measured now; nothing that names the machine or its user."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit,
+        "commit": _git("rev-parse", "--short", "HEAD") + (", changed" if _git("status", "--short", *_CODE) else ""),
         "system": platform.system(),
         "python": platform.python_version(),
         "processor": _processor(),
@@ -39,6 +47,11 @@ def machine() -> dict[str, Any]:
         "memory GiB": round(psutil.virtual_memory().total / 2**30),
         "packages": {name: version(name) for name in _PACKAGES},
     }
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _processor() -> str:
@@ -92,18 +105,41 @@ def plot(figure: Figure) -> str:
     return str(chart.render(is_unicode=True))
 
 
-def table(names: Sequence[str]) -> str:
-    """The page, as Markdown, of the benchmarks in this order as far as they are kept."""
-    found = kept()
-    lines = ["| what | ours | beside | ratio | target | |", "|---|---|---|---|---|---|"]
-    places = set()
-    for name in names:
-        if name in found:
-            where, figures = found[name]
-            places.add((where["date"], where["commit"]))
-            lines += [row(figure) for figure in figures]
-    measured = ", ".join(f"{date} at {commit}" for date, commit in sorted(places))
-    return "\n".join([f"Measured {measured}; medians, with the least and the most.", "", *lines])
+def page(names: Sequence[str]) -> str:
+    """As Markdown: a line that names the machine, then a table of each benchmark that is kept, in this order. The day
+    and the commit stand in the first line when they are the same for all, else over each table; so does a machine that
+    is not that of most."""
+    found = [(name, *kept_ones) for name in names if (kept_ones := kept().get(name)) is not None]
+    wheres = [where for _, where, _ in found]
+    usual = statistics.mode(map(_machine, wheres))
+    days = set(map(_day, wheres))
+    first = ", ".join([f"Measured on {usual}", *(days if len(days) == 1 else ())])
+    lines = [f"{first}. Medians, with the least and the most."]
+    for name, where, figures in found:
+        over = [f"`{name}`"]
+        over += [_day(where)] if len(days) > 1 else []
+        over += [_machine(where)] if _machine(where) != usual else []
+        if OTHERS in where:
+            over.append(f"while other work took {where[OTHERS]:.1f} of {where['cores']} cores")
+        lines += ["", ", ".join(over) + ":", "", *_HEAD, *map(row, figures)]
+    return "\n".join(lines)
+
+
+_HEAD: Final = ("| what | ours | beside | ratio | target | |", "|---|---|---|---|---|---|")
+OTHERS: Final = "other work"
+"""The field of the processor time that others took while it was measured, in cores. Not known of older results."""
+
+
+def _machine(where: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in where["packages"].items())
+    return (
+        f"{where['processor']} with {where['cores']} cores and {where['memory GiB']} GiB, {where['system']}, "
+        f"Python {where['python']} ({versions})"
+    )
+
+
+def _day(where: Mapping[str, Any]) -> str:
+    return f"{where['date']} at {where['commit']}"
 
 
 def row(figure: Figure) -> str:
@@ -131,7 +167,32 @@ def write_readme(names: Sequence[str]) -> None:
     """Puts the page between its marks. Raises ValueError where they are missing."""
     text = README.read_text("utf-8")
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    _write(README, f"{text[:start]}\n\n{table(names)}\n\n{text[end:]}")
+    _write(README, f"{text[:start]}\n\n{page(names)}\n\n{text[end:]}")
+
+
+def write_texts() -> None:
+    """Puts the figures into the other texts that name some."""
+    for file in TEXTS:
+        _write(file, filled(file.read_text("utf-8")))
+
+
+def filled(text: str) -> str:
+    """With what is kept between its marks, such as `<!-- ratio of memory behind the first list in startup -->2.3<!--
+    end -->`: of the first figure of that benchmark whose words begin so. Raises ValueError where there is none."""
+    found = kept()
+
+    def fill(mark: re.Match[str]) -> str:
+        what, (_, figures) = mark["what"], found.get(mark["name"], ({}, []))
+        figure = next((each for each in figures if each.what.startswith(what)), None)
+        if figure is None:
+            raise ValueError(f"No figure of {mark['name']} begins with {what!r}.")
+        spread = figure.theirs if mark["field"] == "theirs" else figure.ours
+        if spread is None:
+            raise ValueError(f"Nothing stands beside {what!r}.")
+        value = number(figure.value) if mark["field"] == "ratio" else f"{number(spread.median)} {figure.unit}".rstrip()
+        return f"{mark['begin']}{value}{mark['end']}"
+
+    return _MARK.sub(fill, text)
 
 
 def _write(file: Path, text: str) -> None:
