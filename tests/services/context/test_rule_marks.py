@@ -94,6 +94,25 @@ async def test_who_asks_while_it_is_looked_through_waits_instead_of_looking_too(
     assert looked_at == list(range(1_000))
 
 
+async def test_a_look_that_was_stopped_goes_on_where_it_was(bench: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = await filled(bench, 1_000)
+    looked_at = list[MessageId]()
+    really = rules_module._with_rulings
+
+    def noting(said: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
+        looked_at.extend(each.id for each in said)
+        if len(looked_at) > 800:
+            raise asyncio.CancelledError
+        return really(said)
+
+    monkeypatch.setattr(rules_module, "_with_rulings", noting)
+    with pytest.raises(asyncio.CancelledError):
+        await rules_of(b, b.conversation_id)
+    looked_at.clear()
+    assert len(await rules_of(b, b.conversation_id)) == 20
+    assert looked_at == list(range(800, 1_000))
+
+
 async def test_the_usage_of_a_conversation_that_was_never_looked_through_waits_for_nothing(bench: Opener) -> None:
     b = await filled(bench, 1_000)
     contexts = b.session.contexts

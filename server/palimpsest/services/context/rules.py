@@ -63,24 +63,23 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
 async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...]:
     """The user's messages that set or take back a rule, oldest first.
 
-    A long conversation is read in batches, so that other work goes on, and the result is stored: the next load begins
-    where this one ended. Who asks meanwhile waits for it.
+    A long conversation is read in batches, so that other work goes on, and what was found is stored with each: the next
+    load begins where this one ended, or was ended. Who asks meanwhile waits for it.
     """
     async with state.reading_rules:
         until = MessageId(state.n_messages)
         await _remember(store, state)
-        found, since, n_looked_at = state.ruling, state.ruling_until, 0
+        found, since = state.ruling, state.ruling_until
         while since < until:
-            after = min(since + _BATCH, until)
+            after = MessageId(min(since + _BATCH, until))
             said = await store.read(message_log.read_user_messages, state.id, since, after)
             found += await asyncio.to_thread(_with_rulings, said) if said else ()
             if state.ruling_until == since:
                 state.ruling, state.ruling_until = found, after
-            n_looked_at += after - since
+            if after - since >= _WORTH_KEEPING:
+                with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
+                    await store.run(rule_marks.write, state.id, readers_version(), [each.id for each in found], after)
             since = after
-        if n_looked_at >= _WORTH_KEEPING:
-            with contextlib.suppress(StoreError):  # a store that cannot be written can be read all the same
-                await store.run(rule_marks.write, state.id, readers_version(), [each.id for each in found], until)
         return found
 
 
