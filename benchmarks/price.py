@@ -281,7 +281,7 @@ def _beside(way: str, found: Ways, sizes: Sizes, budget: int, where: str) -> Fig
     def ratio(to: Sequence[Request], service: Service = _PAGE) -> float:
         return bill(to, service, sizes, budget).total / bill(other, service, sizes, budget).total
 
-    at_others = [ratio(own, service) for service in SERVICES]
+    at_others = [ratio(own, service) for service in SERVICES if service is not _PAGE]
     n_ours, n_theirs = (sizes_of(requests, sizes) for requests in (own, other))
     note = (
         f"{n_ours:,.0f} tokens in each beside {n_theirs:,.0f}; of our price {_shares(ours_now)}; without what is "
