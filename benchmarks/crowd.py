@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import statistics
 import tempfile
 import time
@@ -26,6 +27,8 @@ from benchmarks.startup import memory_mib
 
 _PAUSE_S: Final = 0.02
 _WARM_UP: Final = 10
+_POOL: Final = 32
+"""The most threads of asyncio's pool, whatever the number of cores."""
 
 
 async def _stream(client: Client, conversation_id: str) -> float:
@@ -91,10 +94,18 @@ async def folders(directory: Path, n_folders: int) -> list[Figure]:
         await asyncio.sleep(1)
         after = _held(client.process.pid)
     beside_first = f"after the first {min(_WARM_UP, n_folders)}"
-    rows = zip(("memory", "open files", "threads"), ("MiB", "", ""), before, after, strict=True)
+    notes = ("", "", f"up to {min(_POOL, (os.cpu_count() or 1) + 4)} are a pool that grows when all of it is at work")
+    rows = zip(("memory", "open files", "threads"), ("MiB", "", ""), before, after, notes, strict=True)
     return [
-        beside(f"{what} after {n_folders} folders were opened and closed", [(was, is_now)], beside_first, 1.1, unit)
-        for what, unit, was, is_now in rows
+        beside(
+            f"{what} after {n_folders} folders were opened and closed",
+            [(was, is_now)],
+            beside_first,
+            1.1,
+            unit,
+            note=note,
+        )
+        for what, unit, was, is_now, note in rows
     ]
 
 

@@ -79,6 +79,8 @@ def keep(where: Mapping[str, Any], found: Mapping[str, Sequence[Figure]]) -> Non
     for name, figures in found.items():
         content = {"measured": where, "figures": to_json({name: figures})[name]}
         _write(RESULTS / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        for plotted in RESULTS.glob(f"{name}-*.svg"):
+            plotted.unlink()
         for index, figure in enumerate(figures):
             if figure.growth:
                 (RESULTS / f"{name}-{index}.svg").write_text(plot(figure), "utf-8")

@@ -66,6 +66,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_kept_comes_back(kept: Path) -> None:
     figures = [beside("a", PAIRS, "b", 0.4, growth=[(10, 1.0), (1000, 2.0)]), alone("c", [1.0], 2, "MiB")]
 
+    page.keep(WHERE, {"one": figures[::-1]})
     page.keep(WHERE, {"one": figures})
 
     assert page.kept()["one"][1] == figures
