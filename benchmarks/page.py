@@ -26,7 +26,9 @@ TEXTS: Final = (ROOT / "benchmarks" / "README.md", ROOT / "docs" / "comparison.m
 BEGIN: Final = "<!-- figures of `make bench` -->"
 END: Final = "<!-- end of the figures -->"
 _MARK: Final = re.compile(
-    r"(?P<begin><!-- (?P<field>ours|theirs|ratio) of (?P<what>[^>]+) in (?P<name>\w+) -->).*?(?P<end><!-- end -->)"
+    r"(?P<begin><!-- (?P<field>ours|theirs|ratio) of (?P<what>[^>]+?)(?: beside (?P<beside>[^>]+?))? in (?P<name>\w+)"
+    r" -->)"
+    r".*?(?P<end><!-- end -->)"
 )
 _PACKAGES: Final = ("pygls", "lsprotocol", "peewee", "httpx", "tiktoken", "langchain-core")
 
@@ -180,12 +182,14 @@ def write_texts() -> None:
 
 def filled(text: str) -> str:
     """With what is kept between its marks, such as `<!-- ratio of memory behind the first list in startup -->2.3<!--
-    end -->`: of the first figure of that benchmark whose words begin so. Raises ValueError where there is none."""
+    end -->`: of the first figure of that benchmark whose words begin so, and the name of its reference, where the mark
+    has one (`ratio of price beside LangChain in price`). Raises ValueError where there is none."""
     found = kept()
 
     def fill(mark: re.Match[str]) -> str:
-        what, (_, figures) = mark["what"], found.get(mark["name"], ({}, []))
-        figure = next((each for each in figures if each.what.startswith(what)), None)
+        what, beside, (_, figures) = mark["what"], mark["beside"] or "", found.get(mark["name"], ({}, []))
+        fitting = (each for each in figures if each.what.startswith(what) and each.reference.startswith(beside))
+        figure = next(fitting, None)
         if figure is None:
             raise ValueError(f"No figure of {mark['name']} begins with {what!r}.")
         spread = figure.theirs if mark["field"] == "theirs" else figure.ours

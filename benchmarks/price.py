@@ -281,14 +281,14 @@ def _beside(way: str, found: Ways, sizes: Sizes, budget: int, where: str) -> Fig
     def ratio(to: Sequence[Request], service: Service = _PAGE) -> float:
         return bill(to, service, sizes, budget).total / bill(other, service, sizes, budget).total
 
-    at_others = [ratio(own, service) for service in SERVICES if service is not _PAGE]
-    n_ours, n_theirs = (sizes_of(requests, sizes) for requests in (own, other))
+    theirs = bill(other, _PAGE, sizes, budget).total
+    elsewhere = [ratio(own, service) for service in SERVICES if service is not _PAGE]
     note = (
-        f"{n_ours:,.0f} tokens in each beside {n_theirs:,.0f}; of our price {_shares(ours_now)}; without what is "
-        f"recalled {number(ratio(untold))}; at other services {number(min(at_others))}-{number(max(at_others))}"
+        f"it sends {sizes_of(other, sizes):,.0f} tokens in each, ours {sizes_of(own, sizes):,.0f}; of ours "
+        f"{_shares(ours_now)}; reading alone is {number(ours_now.kept / theirs)} of its price; without what is "
+        f"recalled {number(ratio(untold))}; at other services {number(min(elsewhere))} to {number(max(elsewhere))}"
     )
-    theirs = Spread.of([bill(other, _PAGE, sizes, budget).total])
-    return Figure(what, "cents", Spread.of([ours_now.total]), way, theirs, ratio(own), target, note=note)
+    return Figure(what, "cents", Spread.of([ours_now.total]), way, Spread.of([theirs]), ratio(own), target, note=note)
 
 
 def sizes_of(requests: Sequence[Request], sizes: Sizes) -> float:

@@ -121,12 +121,14 @@ def test_a_table_says_what_is_not_that_of_the_others() -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_a_text_gets_the_figures_between_its_marks() -> None:
-    page.keep(WHERE, {"one": [beside("memory after a chat", PAIRS, "b", 0.4, "MiB"), alone("memory", [7.0], None)]})
-    marks = ", ".join(f"<!-- {each} of memory after in one -->old<!-- end -->" for each in ("ours", "theirs", "ratio"))
+    figures = [beside("memory after a chat", PAIRS, "b", 0.4, "MiB"), beside("memory", [(2.0, 8.0)], "the least", None)]
+    page.keep(WHERE, {"one": figures})
+    asked = ("ours of memory after", "theirs of memory after", "ratio of memory", "ratio of memory beside the least")
+    marks = ", ".join(f"<!-- {each} in one -->old<!-- end -->" for each in asked)
 
     text = page.filled(marks)
 
-    assert re.sub("<!--.*?-->", "", text) == "50 MiB, 100 MiB, 0.5"
+    assert re.sub("<!--.*?-->", "", text) == "50 MiB, 100 MiB, 0.5, 4"
     assert page.filled(text) == text
     with pytest.raises(ValueError, match="No figure of one begins with 'speed'"):
         page.filled("<!-- ours of speed in one -->1<!-- end -->")

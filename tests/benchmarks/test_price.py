@@ -68,4 +68,4 @@ def test_the_reason_stands_beside_a_price(sizes: Sizes) -> None:
     assert newest_fit.theirs is None
     assert newest_fit.is_met is None
     assert middleware.value == pytest.approx(2, abs=0.01)
-    assert "9,548 tokens in each beside 4,798" in middleware.note
+    assert "it sends 4,798 tokens in each, ours 9,548;" in middleware.note
