@@ -141,7 +141,7 @@ async def _change_all(
     within = POLL_S + 1
     return [
         alone(f"{n_files:,} files changed at once ({what}), until every fact is right", [took], within, "s"),
-        alone("the longest that another question to the store waited meanwhile", [max(delays)], _TARGET_MS),
+        alone("the longest that another question to the database waited meanwhile", [max(delays)], _TARGET_MS),
     ]
 
 
