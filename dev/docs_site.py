@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,6 +81,19 @@ def on_post_page(output: str, **unused: Any) -> str:
     if found := _ELSEWHERE.search(output):
         raise ValueError(f"A page would fetch something from elsewhere: {found[0]}")
     return output
+
+
+def on_post_build(config: Any, **unused: Any) -> None:
+    """What MkDocs calls in the end: the site gets our license, and those of the theme and icons in its pages. Raises
+    FileNotFoundError when the theme's package has none."""
+    site, theme = Path(config["site_dir"]), distribution("mkdocs-material")
+    shutil.copyfile(ROOT / "LICENSE", site / "LICENSE.txt")
+    (own,) = [each for each in theme.files or () if each.name == "LICENSE" and "licenses" in each.parts]
+    parts = {"Material for MkDocs": str(own), "Material Design icons": "material/templates/.icons/material/LICENSE"}
+    texts = [
+        f"{name}\n\n{Path(str(theme.locate_file(path))).read_text(encoding='utf-8')}" for name, path in parts.items()
+    ]
+    (site / "THIRD-PARTY.txt").write_text(f"\n{'=' * 80}\n\n".join(texts), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -81,3 +81,19 @@ def test_zsh_can_read_its_script() -> None:
 def test_a_shell_reads_what_the_command_prints(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     assert capsys.readouterr().out == load_completion(shell)
+
+
+BASH_VALUES = """
+palimpsest() { [[ $* == "export --folder $HOME/a folder" ]] && printf '  1  0a1b2c3d  Tax rates (2 messages)\\n'; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_offers_services_and_conversations() -> None:
+    reader = """
+        COMP_WORDS=(palimpsest login op) COMP_CWORD=2; _shtab_palimpsest; echo "${COMPREPLY[*]}"
+        COMP_WORDS=(palimpsest export --folder '~/a folder' 0) COMP_CWORD=4; _shtab_palimpsest; echo "${COMPREPLY[*]}"
+    """
+    script = load_completion("bash") + BASH_VALUES + reader
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split("\n")[:2] == ["openai openrouter", "0a1b2c3d"]

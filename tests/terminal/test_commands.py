@@ -27,6 +27,7 @@ class Recorder:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.events: list[Event] = []
+        self.recalled: list[str] = []
 
     def say(self, text: str) -> None:
         self.lines.append(text)
@@ -42,6 +43,9 @@ class Recorder:
 
     def answer(self, markdown: str) -> None:
         self.lines.append(markdown)
+
+    def recall(self, text: str) -> None:
+        self.recalled.append(text)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         assert all(len(row) == len(columns) for row in rows)
@@ -146,6 +150,7 @@ async def test_a_number_opens_what_the_list_shows_under_it(chats: Chats) -> None
         await commands.run("resume", "2")
         assert session.conversation_id == "conversation-2"
         assert "“Title 2” (4 messages, scripted-1)" in view.lines[-1]
+        assert view.recalled == ["> What is a \x1b[31mcut\x1b[0m?\n\nA choice."]
         await commands.run("resume", "")
         assert view.lines[-3].startswith("2* | Title 2")
         await commands.run("resume", "title 3")
@@ -168,6 +173,7 @@ async def test_a_number_that_is_not_in_the_list_opens_nothing(chats: Chats, argu
 async def test_opening_follows_the_answer_that_is_being_written(chats: Chats) -> None:
     async with commanding(chats, "--conversations", "1", "--running") as (commands, view, _):
         await commands.run("resume", "1")
+    assert view.recalled == ["> What is a \x1b[31mcut\x1b[0m?"]
     assert [event.text for event in view.events if isinstance(event, TurnDelta)] == ["the rest of turn-elsewhere"]
 
 

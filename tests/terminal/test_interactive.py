@@ -256,6 +256,8 @@ def test_conversations_to_resume_are_listed_completed_and_continued(chats: Chats
         terminal.until("Title 2", "4 messages")
         terminal.type(TAB + ENTER)
         terminal.expect("Continuing “Title 2” (4 messages, scripted-1).")
+        terminal.expect("> What is a")
+        terminal.expect("A choice.")
         terminal.expect_prompt()
         terminal.type("hello" + ENTER)
         terminal.expect("in conversation-2: hello.")

@@ -2098,6 +2098,8 @@ export interface ListModelsParams {
 export interface ListModelsResult {
     /** The available ones first, each group in the order of names. */
     models: Array<ModelInfo>;
+    /** A sentence for the user about each service that is set up and has named no model: most often it does not run. Absent: there is none. */
+    silent?: Array<string>;
 }
 
 /** Another model for a conversation. */

@@ -77,7 +77,8 @@ async def answer(sessions: Sessions, opened: OpenConversation, blocks: Sequence[
     finally:
         await sessions.tell_state(opened)
     turn = (await session.conversations.require_success(started.id)).turn
-    if (notice := await notice_of(session.folder.store, started.id, ELSEWHERE)) is not None:
+    notice = await notice_of(session.folder.store, started.id, session.contexts.models, ELSEWHERE)
+    if notice is not None:
         opened.outbox.put(note(notice))
         await opened.outbox.flush()
     if turn.state is TurnState.CANCELLED:
@@ -135,8 +136,10 @@ async def _said(session: FolderSession, opened: OpenConversation, asked: Prompt,
     files = await take_snapshots(texts, asked.attachments)
     window = await window_of(session.contexts, None if opened.blank else opened.id)
     pages = Pages(session.folder, session.settings.web, opened.id) if is_typed else None
-    files += await mentioned(Mentioning(session.folder, texts, asked.text, files, window, pages))
-    return user_content(asked.text, files)
+    found = await mentioned(Mentioning(session.folder, texts, asked.text, files, window, pages))
+    for remark in found.remarks:
+        opened.outbox.put(note(remark))
+    return user_content(asked.text, [*files, *found.snapshots])
 
 
 def _is_command(asked: Prompt) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import selectors
 import signal
 import sys
 from collections.abc import Callable
@@ -57,6 +58,8 @@ async def _streams(
         sys.stdin, sys.stdout = os.fdopen(source), os.fdopen(sink, "w")
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await stdio_streams(_MAX_MESSAGE_BYTES)
         return streams
+    with selectors.DefaultSelector() as selector:
+        selector.register(source, selectors.EVENT_READ)  # raises OSError for /dev/null, of which the loop only logs it
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_MAX_MESSAGE_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb", 0))

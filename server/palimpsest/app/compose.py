@@ -24,7 +24,7 @@ from palimpsest.data import load_frame, load_model_table
 from palimpsest.data.prompts import load_prompts
 from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.errors import InvalidRequest, PalimpsestError
+from palimpsest.domain.errors import InvalidRequest, NotFound, PalimpsestError
 from palimpsest.domain.messages import ConversationId
 from palimpsest.domain.models.limits import ModelTable
 from palimpsest.domain.models.provider import Provider
@@ -287,6 +287,7 @@ class Composer:
             live=await self.live.of(clients, addresses),
             learned=learned,
             offered=self.editor_models,
+            addresses=self.clients.addresses(settings),
         )
 
     async def _toolbox(self, settings: Settings, folder: OpenFolder, files: WorkspaceFiles) -> Toolbox:
@@ -328,6 +329,9 @@ def _librarian_model(
         usual = helpers.models.table.librarian_model(model.provider)
         try:
             return await helpers.helper(model, wanted.model, usual and usual[0], folder.asked_by.get(conversation_id))
+        except NotFound as error:  # no model is set up that could
+            log.info("no model reads for facts: %s", error)
+            return None
         except PalimpsestError as error:
             log.warning("no model reads for facts: %s", error.kind)
             return None

@@ -95,6 +95,10 @@ class ClientPool:
         """The advice for each provider: how to make it ready."""
         return {name: self.keys.lost(entry) or entry.hint for name, entry in self.entries(settings).items()}
 
+    def addresses(self, settings: Settings) -> dict[str, str]:
+        """Where the configured providers are asked, as a user may see it."""
+        return {each.entry.name: each.address for each in self.states(settings) if each.is_ready}
+
     def states(self, settings: Settings) -> list[ServiceState]:
         """See `ModelServices`."""
         return [

@@ -24,7 +24,6 @@ from palimpsest.printing import say, say_json
 from palimpsest.services.models.catalog import ModelChoice, Models, by_hint
 from palimpsest.services.models.keys import Keys
 from palimpsest.services.models.live_limits import FILE_NAME, LiveLimits
-from palimpsest.services.models.model_services import ServiceState
 from palimpsest_clients.offline import OfflineProvider
 
 log = logging.getLogger(__name__)
@@ -71,14 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
                 break_on_hyphens=False,
             )
             say("", f"To use these, {hint}:", names)
-        for each in silent:
-            where = f"{each.entry.name} is set up at {each.address}"
-            say("", f"{where}, and named no models. Start it there, or correct the address.")
+        for sentence in silent:
+            say("", sentence)
     return 0
 
 
-async def _choices(settings: Settings, pool: ClientPool) -> tuple[list[ModelChoice], list[ServiceState]]:
-    """The models, and the services that are set up of which none is known: most often they do not run."""
+async def _choices(settings: Settings, pool: ClientPool) -> tuple[list[ModelChoice], list[str]]:
+    """The models, and a sentence about each service that is set up of which none is known."""
     clients = pool.get(settings)
     live = LiveLimits(read_places(settings).cache / FILE_NAME)
     try:
@@ -95,10 +93,9 @@ async def _choices(settings: Settings, pool: ClientPool) -> tuple[list[ModelChoi
         model_entries=to_entries(settings.models),
         provider_entries=to_entries(settings.providers),
         live=limits,
+        addresses=pool.addresses(settings),
     )
-    choices = models.choices()
-    known = {each.model.provider for each in choices if each.is_available}
-    return choices, [each for each in pool.states(settings) if each.is_ready and each.entry.name not in known]
+    return models.choices(), models.silent()
 
 
 async def _find_nothing(_conversation_id: ConversationId, _question: str) -> Found:

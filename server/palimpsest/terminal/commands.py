@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from palimpsest.picking import SHOWN_OF_ID, picked
 from palimpsest.terminal import texts
 from palimpsest.terminal.errors import CommandFailed
-from palimpsest.terminal.reading import read_messages
+from palimpsest.terminal.reading import read_messages, recall
 from palimpsest.terminal.render import View, ending, local_time, one_line
 from palimpsest.terminal.session import Session, Turn, follow
 from palimpsest.wire.areas.adoption import AdoptionAction
@@ -93,6 +93,7 @@ class Commands:
         self._session.conversation_id = conversation.conversation_id
         count = conversation.message_count
         self._view.note(texts.continuing(one_line(conversation.title), count, one_line(conversation.model)))
+        await recall(self._session, self._view, is_running=conversation.running_turn_id is not None)
         if (shared := conversation.shared) is not None and shared.state is not SharingState.DETACHED:
             self._view.note(texts.shared_with(one_line(shared.team or "")))
             asked = await self._session.newest_question()  # the server follows closely what somebody reads

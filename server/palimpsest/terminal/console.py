@@ -109,6 +109,9 @@ class ConsoleView:
     def answer(self, markdown: str) -> None:
         self.screen.print(ChatMarkdown(markdown), is_apart=True)
 
+    def recall(self, text: str) -> None:
+        self.screen.print(plain(text, "note"), is_apart=True)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self.screen.print(table(columns, rows), is_apart=True)
 

@@ -158,7 +158,8 @@ class Conversation:
         if model not in ("", _OFFLINE):
             about = model
         else:
-            about = texts.NO_MODEL if default in ("", _OFFLINE) else texts.only_searches(default)
+            none = texts.no_model(await self._session.silent_services())
+            about = none if default in ("", _OFFLINE) else texts.only_searches(default)
             about = self._session.models_problem or about
         trusted = texts.ACCEPTING if self._session.connection.accepts_edits else texts.TRUSTED
         trust = trusted if self._is_trusted(self._folder) else texts.NOT_TRUSTED

@@ -56,6 +56,10 @@ class PlainView:
     def answer(self, markdown: str) -> None:
         self.say(unescaped(markdown))
 
+    def recall(self, text: str) -> None:
+        if self._out.isatty():
+            self.say(text)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in (columns, *rows):
             self.say("\t".join(one_line(cell) for cell in row))

@@ -1,4 +1,4 @@
-"""`/read`: shows messages of the conversation."""
+"""Shows messages of the conversation: `/read`, and the last ones when it goes on."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from palimpsest.wire.areas.conversations import (
 
 _PAGE: Final = 20
 """Messages that are shown at once."""
+_RECALLED: Final = 8
+"""The most lines of an answer that are shown again."""
 
 
 async def read_messages(session: Session, view: View, argument: str) -> None:
@@ -41,6 +43,23 @@ async def read_messages(session: Session, view: View, argument: str) -> None:
         view.note(texts.more_to_read(page.next))
     elif not page.messages:
         view.note(texts.no_message(start) if argument else texts.EMPTY)
+
+
+async def recall(session: Session, view: View, *, is_running: bool) -> None:
+    """Show the last question of the conversation, and the end of its answer unless that is still written: each in a few
+    lines."""
+    messages = [each for each in await session.newest_messages() if not (each.is_hidden or each.is_purged)]
+    asked = next((each for each in reversed(messages) if each.role is MessageRole.USER), None)
+    if asked is None:
+        return
+    said = [each.text for each in messages if each.id > asked.id and each.role is MessageRole.ASSISTANT]
+    answer = "" if is_running else next((text.strip() for text in reversed(said) if text.strip()), "")
+    question, *more = asked.text.strip().splitlines() or [""]
+    shown = [f"> {question}{' …' if more else ''}"]
+    if answer:
+        lines = answer.splitlines()
+        shown += ["", *(["…"] if len(lines) > _RECALLED else []), *lines[-_RECALLED:]]
+    view.recall("\n".join(shown))
 
 
 async def _page(session: Session, params: ReadConversationParams) -> ReadConversationResult:

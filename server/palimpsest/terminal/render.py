@@ -35,6 +35,9 @@ class View(Protocol):
     def answer(self, markdown: str) -> None:
         """Show the answer of a command."""
 
+    def recall(self, text: str) -> None:
+        """Show whoever sits there what they saw last of the conversation that goes on."""
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Show rows under column heads."""
 

@@ -39,7 +39,7 @@ from palimpsest.wire.areas.conversations import (
     ReadConversationParams,
     ReadConversationResult,
 )
-from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult, ModelInfo
+from palimpsest.wire.areas.models import ListModelsParams, ListModelsResult
 from palimpsest.wire.areas.turns import (
     AttachParams,
     CancelParams,
@@ -52,7 +52,7 @@ from palimpsest.wire.areas.turns import (
 from palimpsest.wire.areas.usage import ContextUsage, UsageParams
 
 _NEWEST = 50
-"""The number of messages among which the newest question is looked for."""
+"""The least number of messages that are read as the newest."""
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -122,7 +122,7 @@ class Session:
         """None: the next message creates a conversation."""
         self.seen_question = -1
         """The id of the newest message of a user that is known to who sits here."""
-        self._models: list[ModelInfo] | None = None
+        self._models: ListModelsResult | None = None
         self.models_problem = ""
         """Why the models could not be listed, such as a setting that names none; empty when they could, or were not."""
 
@@ -149,11 +149,15 @@ class Session:
 
     async def newest_question(self) -> MessageInfo | None:
         """The user's newest message of the current conversation, whoever wrote it; None when there is none."""
+        messages = await self.newest_messages()
+        return next((each for each in reversed(messages) if each.role is MessageRole.USER), None)
+
+    async def newest_messages(self) -> list[MessageInfo]:
+        """The last messages of the current conversation, oldest first; empty when there is none."""
         if self.conversation_id is None:
-            return None
+            return []
         count = (await self._read(0, 1)).conversation.message_count
-        page = await self._read(max(0, count - _NEWEST), 2 * _NEWEST)
-        return next((each for each in reversed(page.messages) if each.role is MessageRole.USER), None)
+        return (await self._read(max(0, count - _NEWEST), 2 * _NEWEST)).messages
 
     async def conversation(self) -> ConversationInfo | None:
         """The current conversation; None when there is none."""
@@ -204,17 +208,22 @@ class Session:
 
     async def model_names(self) -> list[str]:
         """The names that complete `/model`. Requested once; empty when the server fails."""
-        return [model.name for model in await self._known_models()]
+        return [model.name for model in (await self._known_models()).models]
 
     async def default_model(self) -> str:
         """The model of new conversations; empty when it is not known."""
-        return next((model.name for model in await self._known_models() if model.is_default), "")
+        return next((model.name for model in (await self._known_models()).models if model.is_default), "")
 
-    async def _known_models(self) -> list[ModelInfo]:
+    async def silent_services(self) -> str:
+        """What to do about the services that are set up and named no model; empty when there are none."""
+        return " ".join((await self._known_models()).silent or ())
+
+    async def _known_models(self) -> ListModelsResult:
         if self._models is None:
             try:
-                found = await self.connection.request("palimpsest/model/list", ListModelsParams(), ListModelsResult)
-                self._models = found.models
+                self._models = await self.connection.request(
+                    "palimpsest/model/list", ListModelsParams(), ListModelsResult
+                )
             except TerminalError as error:
                 self.models_problem = str(error)
-        return self._models or []
+        return self._models or ListModelsResult([])

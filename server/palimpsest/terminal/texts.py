@@ -21,7 +21,12 @@ TRUST: Final = "Trust"
 TRUSTED: Final = "yes: a model may ask you to let it change files and use other tools"
 ACCEPTING: Final = "yes: a model changes files without asking (--accept-edits), and may ask to use other tools"
 NOT_TRUSTED: Final = "no: a model can only read here (`palimpsest trust` lets it ask for more)"
-NO_MODEL: Final = "none yet, so this is a search (`palimpsest login anthropic` sets one up)"
+
+
+def no_model(silent: str) -> str:
+    """`silent`: what to do about the services that are set up and named no model; empty when there are none."""
+    step = silent or "`palimpsest login anthropic` sets one up."
+    return f"none yet, so this is a search. {step}"
 
 
 def only_searches(model: str) -> str:

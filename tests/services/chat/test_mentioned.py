@@ -45,7 +45,7 @@ async def taken(
     b: Bench, message: str, unsaved: Mapping[str, str] | None = None, attached: tuple[Snapshot, ...] = ()
 ) -> list[Snapshot]:
     texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), unsaved or {})
-    return await mentioned(Mentioning(b.session.folder, texts, message, attached))
+    return list((await mentioned(Mentioning(b.session.folder, texts, message, attached))).snapshots)
 
 
 def labels(found: list[Snapshot]) -> list[str]:
@@ -68,6 +68,34 @@ def labels(found: list[Snapshot]) -> list[str]:
 async def test_files_and_lines(bench: Opener, message: str, expected: list[str]) -> None:
     b = await of_folder(bench)
     assert labels(await taken(b, message)) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "remark"),
+    [
+        (
+            "See @src/ap.py, please",
+            "There is no 'src/ap.py' in this folder, so nothing is attached. Did you mean @src/",
+        ),
+        ("See @ap.py:3", "There is no 'ap.py' in this folder, so nothing is attached. Did you mean @src/app.py?"),
+        ("See @other.py", "There is no 'other.py' in this folder, so nothing is attached."),
+        ("See @src/x/y", "There is no 'src/x/y' in this folder, so nothing is attached."),
+        ("See @src", "@src is a folder, and nothing of it is attached: @src/ attaches it."),
+        ("See @.env", "@.env is not attached: '.env' "),
+        ("See @../outside.txt", None),
+        ("See @.env.gone", None),
+        ("@decorator, @types/node, @app.route(x) and `@src/ap.py`", None),
+        ("@src/app.py @src/", None),
+    ],
+)
+async def test_a_mention_that_reads_like_a_file_and_is_none_is_told(
+    bench: Opener, message: str, remark: str | None
+) -> None:
+    b = await of_folder(bench)
+    texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
+    found = (await mentioned(Mentioning(b.session.folder, texts, message))).remarks
+    assert len(found) == (remark is not None)
+    assert "".join(found).startswith(remark or "")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +154,7 @@ async def test_a_folder_takes_a_small_part_of_a_small_window(bench: Opener) -> N
     for n in range(9):
         (b.session.folder.root / f"src/f{n}.txt").write_text("x" * 1_000)
     texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
-    (found,) = await mentioned(Mentioning(b.session.folder, texts, "@src/", (), 16_384))
+    (found,) = (await mentioned(Mentioning(b.session.folder, texts, "@src/", (), 16_384))).snapshots
     assert sum(len(part.text) for part in found.parts[1:]) <= 3 * 16_384 // 16
     assert len(found.parts) > 2
     assert "too large for this message" in found.parts[0].text
@@ -263,7 +291,7 @@ async def test_a_terminal_of_another_editor_is_not_read(bench: Opener) -> None:
     own = ScriptedEditor()
     b.session.folder.editors.attach(own)
     texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
-    (found,) = await mentioned(Mentioning(b.session.folder, texts, "@terminal", editor=own))
+    (found,) = (await mentioned(Mentioning(b.session.folder, texts, "@terminal", editor=own))).snapshots
     assert "Paste the lines" in str(found.problem)
 
 

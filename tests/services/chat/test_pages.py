@@ -92,7 +92,7 @@ def ways(b: Bench, settings: WebSettings | None = None, conversation: str | None
 
 async def taken(b: Bench, message: str, of: Pages | None) -> list[Snapshot]:
     texts = WorkspaceTexts(WorkspaceFiles(b.session.folder.root), {})
-    return await mentioned(Mentioning(b.session.folder, texts, message, pages=of))
+    return list((await mentioned(Mentioning(b.session.folder, texts, message, pages=of))).snapshots)
 
 
 def problem(found: Sequence[Snapshot]) -> str:

@@ -23,11 +23,25 @@ async def test_it_is_the_first_turn_that_tells(bench: Opener) -> None:
     await b.ask("second question", "2")
     first, second = await turns_of(b)
     for _ in range(2):
-        told = await notice_of(b.store, first, IN_TERMINAL)
+        told = await notice_of(b.store, first, b.session.contexts.models, IN_TERMINAL)
         assert told is not None
         assert "\n" not in told
         assert told.endswith(IN_TERMINAL)
-    assert await notice_of(b.store, second, IN_TERMINAL) is None
+    assert await notice_of(b.store, second, b.session.contexts.models, IN_TERMINAL) is None
+
+
+async def test_a_service_that_is_set_up_and_silent_is_named_with_its_address(bench: Opener) -> None:
+    b = await bench([says("One.")])
+    await b.ask("first question", "1")
+    (first,) = await turns_of(b)
+    models = b.session.contexts.models
+    down = replace(models, providers={**models.providers, "ollama": b.provider}, addresses={"ollama": "http://box:1"})
+    told = await notice_of(b.store, first, down, IN_TERMINAL)
+    assert told is not None
+    assert "ollama is set up at http://box:1, but it has named no model: start it there" in told
+    assert "palimpsest login" not in told
+    up = replace(down, live={"ollama/qwen3": models.default().limits})
+    assert up.silent() == []
 
 
 async def test_nothing_is_told_where_a_model_answers(bench: Opener) -> None:
@@ -35,7 +49,7 @@ async def test_nothing_is_told_where_a_model_answers(bench: Opener) -> None:
     await b.ask("first question", "1")
     await b.store.run(lambda: list(execute("UPDATE turn SET model = 'anthropic/claude'")))
     (first,) = await turns_of(b)
-    assert await notice_of(b.store, first, IN_TERMINAL) is None
+    assert await notice_of(b.store, first, b.session.contexts.models, IN_TERMINAL) is None
 
 
 async def test_a_model_that_was_set_up_since_is_offered(bench: Opener) -> None:

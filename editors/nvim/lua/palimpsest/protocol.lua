@@ -1233,6 +1233,7 @@
 --- Models.
 ---@class palimpsest.ListModelsResult
 ---@field models palimpsest.ModelInfo[] The available ones first, each group in the order of names.
+---@field silent? string[] A sentence for the user about each service that is set up and has named no model: most often it does not run. Absent: there is none.
 
 --- Another model for a conversation.
 ---@class palimpsest.SwitchModelParams

@@ -56,8 +56,10 @@ _shtab_palimpsest_completion_option_strings=(-h --help)
 _shtab_palimpsest_option_strings=(-h --help --version)
 
 _shtab_palimpsest_chat_pos_0_COMPGEN=_shtab_compgen_dirs
+_shtab_palimpsest_chat___resume_COMPGEN=_palimpsest_conversations
 _shtab_palimpsest_trust_pos_0_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_facts___folder_COMPGEN=_shtab_compgen_dirs
+_shtab_palimpsest_export_pos_0_COMPGEN=_palimpsest_conversations
 _shtab_palimpsest_export___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_export___output_COMPGEN=_shtab_compgen_files
 _shtab_palimpsest_import_pos_0_COMPGEN=_shtab_compgen_files
@@ -75,9 +77,12 @@ _shtab_palimpsest_mcp_servers_list___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_mcp_servers_test___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_hub___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_replay_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_palimpsest_replay___conversation_COMPGEN=_palimpsest_conversations
 _shtab_palimpsest_replay___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_palimpsest_fake_provider___script_COMPGEN=_shtab_compgen_files
 
+_shtab_palimpsest_login_pos_0_choices=(anthropic openai gemini openrouter groq mistral deepseek xai together fireworks cerebras azure github lmstudio llamacpp vllm litellm)
+_shtab_palimpsest_logout_pos_0_choices=(anthropic openai gemini openrouter groq mistral deepseek xai together fireworks cerebras azure github lmstudio llamacpp vllm litellm)
 _shtab_palimpsest_facts_pos_0_choices=(list search pin verify forget restore export clear)
 _shtab_palimpsest_serve___log_level_choices=(debug info warning error)
 _shtab_palimpsest_mcp_servers_pos_0_choices=(list test)
@@ -209,6 +214,18 @@ _shtab_palimpsest__h_nargs=0
 _shtab_palimpsest___help_nargs=0
 _shtab_palimpsest___version_nargs=0
 
+
+# Custom Preamble
+_palimpsest_conversations() {
+  local folder=. before= word known
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    known="${word/#\~/$HOME}"
+    [[ $before == --folder || ( ${COMP_WORDS[1]} == chat && -d $known ) ]] && folder=$known
+    before=$word
+  done
+  compgen -W "$(palimpsest export --folder "$folder" 2>/dev/null | sed -nE 's/^ *[0-9]+  ([0-9a-z]+)  .*/\1/p')" -- "$1"
+}
+# End Custom Preamble
 
 # $1=COMP_WORDS[1]
 _shtab_compgen_files() {

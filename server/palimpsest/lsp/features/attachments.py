@@ -6,6 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Final, TypeVar, assert_never
 
+from lsprotocol import types as lsp
+
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest
 from palimpsest.domain.messages import ConversationId
@@ -91,10 +93,11 @@ async def content_of(
 
     pages = Pages(session.folder, session.settings.web, conversation_id, ask)
     editor = ls.part(Attachments).editor(session.folder.root)
-    attached += await mentioned(
-        Mentioning(session.folder, texts_of(ls, session), text, attached, window, pages, editor)
-    )
-    return user_content(text, attached)
+    found = await mentioned(Mentioning(session.folder, texts_of(ls, session), text, attached, window, pages, editor))
+    said = user_content(text, [*attached, *found.snapshots])
+    for remark in found.remarks:
+        ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, remark))
+    return said
 
 
 def texts_of(ls: PalimpsestServer, session: FolderSession) -> WorkspaceTexts:

@@ -27,7 +27,8 @@ from palimpsest.wire.areas.usage import LimitsSource
 async def list_models(ls: PalimpsestServer, params: ListModelsParams) -> ListModelsResult:
     await (await ls.folders()).look_for_keys()
     session = await ls.session(None)
-    return ListModelsResult([_to_info(choice) for choice in session.contexts.models.choices()])
+    models = session.contexts.models
+    return ListModelsResult([_to_info(choice) for choice in models.choices()], models.silent() or None)
 
 
 async def status(ls: PalimpsestServer, params: ModelStatusParams) -> ModelStatusResult:

@@ -18,7 +18,7 @@ async def tell_of_search(ls: PalimpsestServer, session: FolderSession, turn_id: 
         return
     notice = await offer_of(session.folder.store, turn_id, session.contexts.models)
     if notice is None:
-        notice = await notice_of(session.folder.store, turn_id, next_step(ls.editor_name))
+        notice = await notice_of(session.folder.store, turn_id, session.contexts.models, next_step(ls.editor_name))
     elif not ls.part(Notices).is_first_offer((await session.conversations.outcome(turn_id)).turn.conversation_id):
         return
     if notice is not None:

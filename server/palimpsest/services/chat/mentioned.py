@@ -1,8 +1,8 @@
 """What a message mentions behind `@`: each becomes an attachment of the message, in every editor.
 
-A file or a folder that cannot be attached stays plain text, because people write an `@` for much else. Whatever names
-its kind is meant, and so are lines of a file that can be attached (`@src/app.py:10-20`): there a failure is a problem
-of the message.
+A file or a folder that cannot be attached stays plain text, because people write an `@` for much else; where it reads
+like the name of a file, the user is told. Whatever names its kind is meant, and so are lines of a file that can be
+attached (`@src/app.py:10-20`): there a failure is a problem of the message.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from palimpsest.services.chat.mentioned_places import (
 )
 from palimpsest.services.chat.pages import Pages
 from palimpsest.services.chat.resources import mentioned_resources
+from palimpsest.services.chat.unattached import remark_on
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.editors import AttachedEditor
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -73,23 +74,35 @@ def mention_of(path: str, first: int | None = None, last: int | None = None) -> 
     return f'@"{path}{lines}"' if re.search(r"\s", path) else f"@{path}{lines}"
 
 
-async def mentioned(of: Mentioning) -> list[Snapshot]:
-    """Snapshots of all that the message mentions, once each, without what is attached already."""
+@dataclass(frozen=True, slots=True)
+class Mentioned:
+    """What a message mentions."""
+
+    snapshots: tuple[Snapshot, ...]
+    """All of it, once each, without what is attached already."""
+    remarks: tuple[str, ...] = ()
+    """A sentence for the user about each mention that stays plain text and reads like the name of a file."""
+
+
+async def mentioned(of: Mentioning) -> Mentioned:
     found: dict[str, Snapshot] = {}
+    remarks: list[str] = []
     prose = without_code(of.message)
     names = names_in(prose)[:MAX_MENTIONS]
     for name in names:
-        if not is_web(name) and (taken := await _take(of, name)) is not None:
+        if is_web(name):
+            continue
+        if (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
+        elif (remark := await remark_on(of.texts, name)) is not None:
+            remarks.append(remark)
     known = {part.label for each in of.attached for part in each.shown}
     kept = [each for label, each in found.items() if not _is_among(label, known)]
     kept += await mentioned_resources(of.folder.mcp, prose)
     web = [name for name in names if is_web(name)]
-    if not web or any(each.problem is not None for each in kept):  # then nothing is sent, so nothing is fetched
-        return kept
-    if of.pages is None:
-        return [*kept, Snapshot(web[0], problem=_UNSEEN)]
-    return kept + await of.pages.take(web)
+    if web and all(each.problem is None for each in kept):  # else nothing is sent, so nothing is fetched
+        kept += [Snapshot(web[0], problem=_UNSEEN)] if of.pages is None else await of.pages.take(web)
+    return Mentioned(tuple(kept), tuple(remarks))
 
 
 def without_code(message: str) -> str:

@@ -90,6 +90,8 @@ class Models:
     default_buffer: int = DEFAULT_BUFFER
     offered: EditorModels = field(default_factory=EditorModels)
     """The models of connected editors."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Where the configured providers are asked, without a user and a password."""
 
     def get(self, name: str) -> Model:
         """The model of that name, available or not. Raises NotFound for an unknown one."""
@@ -158,6 +160,16 @@ class Models:
             raise NotFound(f"No model can be used yet: {how}.")
         # The offline provider comes last.
         return min(usable, key=lambda model: model.provider == OFFLINE)
+
+    def silent(self) -> list[str]:
+        """A sentence about each service that is set up and of which no model is known: most often it does not run."""
+        known = {self.get(name).provider for name in self._known_names()}
+        return [
+            f"{name} is set up at {self.addresses.get(name, 'its usual address')}, but it has named no model: start it "
+            "there with a model, or correct the address."
+            for name in self.providers
+            if name != OFFLINE and name not in known
+        ]
 
     def targets(self) -> Iterator[Model]:
         """The available models among the user's targets, in order: they answer when another model cannot."""

@@ -22,6 +22,7 @@ ELSEWHERE: Final = (
 )
 _VS_CODE: Final = ("visual studio code", "vscodium", "code - oss", "cursor", "windsurf")
 _TERMINAL: Final = "palimpsest chat"
+_SEARCHES: Final = "Palimpsest only searches this folder and this conversation"
 
 
 def next_step(editor_name: str) -> str:
@@ -32,12 +33,15 @@ def next_step(editor_name: str) -> str:
     return IN_TERMINAL if name == _TERMINAL else ELSEWHERE
 
 
-async def notice_of(store: Store, turn_id: TurnId, step: str) -> str | None:
-    """The line to show with a turn, which ends in the next step. None when a model answers, or when an earlier turn of
-    the conversation was answered by the search too; that holds for every editor, and after a restart."""
+async def notice_of(store: Store, turn_id: TurnId, models: Models, step: str) -> str | None:
+    """The line to show with a turn, which ends in the next step: what to do about a service that is set up and does not
+    answer, or else `step`. None when a model answers, or when an earlier turn of the conversation was answered by the
+    search too; that holds for every editor, and after a restart."""
     if not await store.read(turn_records.is_first_with, turn_id, OFFLINE):
         return None
-    return f"No model is set up, so Palimpsest only searches this folder and this conversation. {step}"
+    if silent := models.silent():
+        return f"No model answers, so {_SEARCHES}. {' '.join(silent)} Then `/model PROVIDER/NAME` goes on with it."
+    return f"No model is set up, so {_SEARCHES}. {step}"
 
 
 async def offer_of(store: Store, turn_id: TurnId, models: Models) -> str | None:

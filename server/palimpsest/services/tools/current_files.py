@@ -42,7 +42,10 @@ class CurrentFiles:
             return place.path, held
         stored = decode(data)
         if stored is None or stored.encoding != "UTF-8":
-            raise InvalidRequest(f"{place.path!r} is not UTF-8 text. Ask the user to open it in the editor first.")
+            raise InvalidRequest(
+                f"{place.path!r} is not UTF-8 text. It can be changed only while an editor has it open; in a terminal, "
+                "show the user the change instead."
+            )
         return place.path, stored.text
 
     async def is_saved(self, path: str, text: str | None) -> bool:

@@ -176,6 +176,10 @@ class WorkspaceFiles:
             raise OSError("it has several hard links, and another of them may lie outside the workspace folder")
         return data
 
+    def has(self, path: str) -> bool:
+        """Whether the disk has something at that path, readable or not: below the folder, or absolute."""
+        return os.path.lexists(os.path.join(self._root, path))
+
     def walk(self, start: tuple[str, ...] = (), *, max_depth: int = MAX_DEPTH, max_entries: int = MAX_ENTRIES) -> Walk:
         """Walk over the readable entries below a folder that `locate` found."""
         return Walk(self, start, max_depth, max_entries)

@@ -45,6 +45,9 @@ class ListModelsResult(Wire):
 
     models: list[ModelInfo]
     """The available ones first, each group in the order of names."""
+    silent: list[str] | None = None
+    """A sentence for the user about each service that is set up and has named no model: most often it does not run.
+    Absent: there is none."""
 
 
 @attrs.frozen(eq=False, repr=False)
