@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,28 @@ async def test_a_pause_before_another_attempt_is_told_and_can_be_ended(
         assert retried == {"wasWaiting": False}
         kept = (await ed.read(turn["conversationId"]))["messages"]
         assert [m["text"] for m in kept] == ["question", "Here"]
+
+
+async def test_a_long_import_is_looked_through_for_rules_with_progress(
+    tmp_path: Path, folder: Path, fake: FakeProvider
+) -> None:
+    said = [{"role": "user", "content": f"Look at part {number}."} for number in range(1_999)]
+    lines = [json.dumps(each) for each in ({"role": "user", "content": "Never edit part 7."}, *said)]
+    (folder / "recorded.jsonl").write_text("\n".join(lines), "utf-8")
+    variables = on_fake(fake.url) | {"PALIMPSEST_LIBRARIAN_ENABLED": "false"}
+    async with editor(tmp_path, folder, **variables, PALIMPSEST_CONTEXT_MAX_TOKENS="5000") as ed:
+        done = await ed.client.result("palimpsest/conversation/import", {"path": str(folder / "recorded.jsonl")})
+        fake.script.append(Reply(text="So I will."))
+        await ed.chat("And now?", conversationId=done["conversation"]["conversationId"], workDoneToken="w")
+        told = ed.shown("w")
+        assert told[0] | {"percentage": 0} == told[0]
+        assert (told[0]["title"], told[0]["message"]) == ("Preparing the context", "looking for your rules")
+        assert [each["message"] for each in told if "your rules," in each.get("message", "")] == [
+            f"looking for your rules, {n_read:,} of 2,000 messages" for n_read in range(0, 2_000, 400)
+        ]
+        assert told[-1] == {"kind": "end", "message": "The context is ready."}
+        assert [each["kind"] for each in told].count("begin") == 1
+        assert "Never edit part 7." in str(fake.bodies[-1])
 
 
 async def test_older_messages_are_summarized_with_progress_and_stay_readable(

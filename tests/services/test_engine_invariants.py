@@ -234,7 +234,7 @@ async def prefixes_hold(world: World) -> None:
 async def rules_stand_verbatim(world: World) -> None:
     """9: every open rule is in the context of the turn that ended, verbatim; pins too, once a turn began after them."""
     state = await world.state
-    rules = await read_rules(world.b.store, state)
+    rules = await read_rules(world.b.session.contexts, state)
     lost = missing(rules.kept, state.pieces, state.front.text)
     assert not [entry for entry in lost if not entry.is_pin]
     if world.requests:

@@ -293,7 +293,7 @@ class Oracle:
         if not is_partition(state.pieces, state.n_messages, absent):
             at = [(piece.start, piece.end) for piece in state.pieces]
             self.world.problem("no partition", f"{at} of {state.n_messages} without {sorted(absent)}")
-        rules = await read_rules(session.folder.store, state)
+        rules = await read_rules(session.contexts, state)
         # Behind a message, or what the next turn is told first.
         told = [piece.injection for piece in state.pieces if isinstance(piece, MessagePiece)]
         told.append(news_of(state, rules))

@@ -1,6 +1,8 @@
-"""Streams to the editor: partial results of a turn, and work-done progress while a summary is written."""
+"""Streams to the editor: partial results of a turn, and work-done progress while a request is prepared."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from lsprotocol import types as lsp
 
@@ -8,13 +10,14 @@ from palimpsest.domain.context.events import ContextEventType
 from palimpsest.domain.turns.journal import Numbered
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_delta
-from palimpsest.services.events import ContextEvent, FolderEvent
+from palimpsest.services.events import ContextEvent, FolderEvent, RulesProgress
 from palimpsest.wire.areas.turns import TurnDelta
 from palimpsest.wire.areas.usage import SUMMARIZING
 from palimpsest.wire.codec.convert import to_json
 from palimpsest.wording import counted
 
 Token = int | str
+_SUMMARIZING: Final = (ContextEventType.SUMMARIZATION_START, ContextEventType.SUMMARIZATION_PROGRESS)
 
 
 class DeltaStream:
@@ -33,33 +36,34 @@ class DeltaStream:
             self.send(delta)
 
 
-class SummaryProgress:
-    """Work-done progress for the summaries of one conversation. It begins with the first summary; a no-op without a
-    token."""
+class ContextProgress:
+    """Work-done progress for what the next request of one conversation waits for: summaries, and the end of a long
+    conversation that is looked through for rules. It begins with the first of these; a no-op without a token."""
 
     def __init__(self, ls: PalimpsestServer, token: Token | None, conversation_id: str) -> None:
         self._ls, self._token, self._conversation_id = ls, token, conversation_id
         self._has_begun = False
 
     def hear(self, event: FolderEvent) -> None:
-        if not isinstance(event, ContextEvent) or event.conversation_id != self._conversation_id:
-            return
-        if event.strategy not in SUMMARIZING:
-            return
-        is_progress = event.type is ContextEventType.SUMMARIZATION_PROGRESS
-        # A summary that was being written when the request came reports progress without a start.
-        if (is_progress or event.type is ContextEventType.SUMMARIZATION_START) and not self._has_begun:
-            self._has_begun = True
-            self._report(lsp.WorkDoneProgressBegin(title="Summarizing older messages", percentage=0))
-        if is_progress and event.total_items:
-            done = event.items_processed or 0
-            message = f"{done} of {counted(event.total_items, 'message')}"
-            self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * done // event.total_items))
+        if isinstance(event, RulesProgress) and event.conversation_id == self._conversation_id:
+            self._show("looking for your rules", event.n_read, event.n_messages)
+        elif isinstance(event, ContextEvent) and event.conversation_id == self._conversation_id:
+            # A summary that was being written when the request came reports progress without a start.
+            if event.strategy in SUMMARIZING and event.type in _SUMMARIZING:
+                self._show("summarizing older messages", event.items_processed or 0, event.total_items)
 
     def end(self) -> None:
         """Ends a progress that was begun. Call it before the answer is sent."""
         if self._has_begun:
             self._report(lsp.WorkDoneProgressEnd(message="The context is ready."))
+
+    def _show(self, what: str, n_done: int, n_messages: int | None) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._report(lsp.WorkDoneProgressBegin(title="Preparing the context", message=what, percentage=0))
+        if n_messages:
+            message = f"{what}, {n_done:,} of {counted(n_messages, 'message')}"
+            self._report(lsp.WorkDoneProgressReport(message=message, percentage=100 * n_done // n_messages))
 
     def _report(self, value: lsp.WorkDoneProgressBegin | lsp.WorkDoneProgressReport | lsp.WorkDoneProgressEnd) -> None:
         if self._token is not None:

@@ -24,7 +24,21 @@ class ContextEvent(ContextEventFields):
         return self.conversation_id if self.type is ContextEventType.COMPACTION else None
 
 
-EventSink = Callable[[ContextEvent], None]
+@dataclass(frozen=True, slots=True)
+class RulesProgress:
+    """A long conversation, such as one that was just imported, is being looked through for rules: no request can be
+    made before the end."""
+
+    conversation_id: ConversationId
+    n_read: int
+    n_messages: int
+
+    @property
+    def changed_conversation(self) -> ConversationId | None:
+        return None
+
+
+EventSink = Callable[[ContextEvent | RulesProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,16 @@ class McpChanged:
         return None
 
 
-FolderEvent = ContextEvent | ConversationChanged | FactsChanged | MovedApart | PresenceChanged | HubChanged | McpChanged
+FolderEvent = (
+    ContextEvent
+    | RulesProgress
+    | ConversationChanged
+    | FactsChanged
+    | MovedApart
+    | PresenceChanged
+    | HubChanged
+    | McpChanged
+)
 """An event in a folder. `changed_conversation`: the conversation whose messages, model or cut are others now; None when
 the event is about something else."""
 

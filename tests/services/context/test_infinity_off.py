@@ -75,7 +75,7 @@ async def checked(b: Bench) -> ContextState:
     ids = {MessageId(each) for start, end in gone for each in range(start, end)}
     assert is_partition(state.pieces, state.n_messages, ids)
     assert pairs_are_whole(tuple(piece.content for piece in state.pieces))
-    rules = await read_rules(b.store, state)
+    rules = await read_rules(b.session.contexts, state)
     assert missing(rules.kept, state.pieces, state.front.text) == ()
     return state
 

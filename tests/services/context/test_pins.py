@@ -149,7 +149,7 @@ async def test_a_pin_is_told_though_the_context_is_nearly_full_of_what_no_summar
     state = await b.session.contexts.state(b.conversation_id)
     pinned = "The schema is frozen. " * 80
     await pin(b, pinned)
-    rules = await read_rules(b.store, state)
+    rules = await read_rules(b.session.contexts, state)
     assert state.raw_tokens < state.budget.budget < state.raw_tokens + rules.pin_tokens
     await ask(b, "Go on.")
     assert text_of(b.provider.seen[-1]).count(pinned.strip()) == 1
@@ -308,7 +308,7 @@ async def test_a_rule_that_holds_again_after_a_roll_back_stands_in_its_block_aga
     await b.session.conversations.roll_back(b.conversation_id, MessageId(n_before))
     assert dict(await rule_states(b)) == {old: RuleState.OPEN}
     state = await b.session.contexts.state(b.conversation_id)
-    assert not missing((await read_rules(b.store, state)).kept, state.pieces, state.front.text)
+    assert not missing((await read_rules(b.session.contexts, state)).kept, state.pieces, state.front.text)
     await ask(b, "Go on.")
     assert old in text_of(b.provider.seen[-1])
     assert new not in text_of(b.provider.seen[-1])
@@ -322,7 +322,7 @@ async def test_over_the_cap_the_oldest_rules_become_ordinary_text_and_the_user_i
     await until_compaction(b)
     (told,) = [e for e in b.events if isinstance(e, ContextEvent) and e.type is ContextEventType.RULES_CAP]
     state = await b.session.contexts.state(b.conversation_id)
-    found = await read_rules(b.store, state)
+    found = await read_rules(b.session.contexts, state)
     n_ordinary = len(found.demoted)
     assert 0 < n_ordinary < len(rules)
     assert [entry.text for entry in found.demoted] == rules[:n_ordinary], "not the oldest became ordinary"
@@ -360,7 +360,7 @@ async def while_reading(b: Bench) -> AsyncIterator[None]:
     """The block happens between what a slow reader of the rules has read and what it makes of it."""
     slow = SlowStore(b.store)
     state = await b.session.contexts.state(b.conversation_id)
-    reader = asyncio.create_task(read_rules(cast(Store, slow), state))
+    reader = asyncio.create_task(read_rules(replace(b.session.contexts.adoption, store=cast(Store, slow)), state))
     await asyncio.wait_for(slow.has_read.wait(), WAIT_S)
     yield
     slow.may_answer.set()

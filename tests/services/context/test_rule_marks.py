@@ -17,6 +17,7 @@ from palimpsest.machine import utc_now
 from palimpsest.services.context import rules as rules_module
 from palimpsest.services.context.reports import usage_status
 from palimpsest.services.context.rules import read_rules
+from palimpsest.services.events import RulesProgress
 from palimpsest.storage.conversation import conversations, hidden_ranges, message_log, rule_marks
 from palimpsest.storage.tables import RuleMark
 
@@ -39,7 +40,7 @@ def forget_all_but(b: Bench, message_id: int) -> None:
 async def rules_of(b: Bench, conversation_id: ConversationId) -> list[str]:
     """The open rules after a reload."""
     b.session.contexts.forget(conversation_id)
-    rules = await read_rules(b.store, await b.session.contexts.state(conversation_id))
+    rules = await read_rules(b.session.contexts, await b.session.contexts.state(conversation_id))
     return [entry.text for entry in rules.kept.open_entries()]
 
 
@@ -89,7 +90,9 @@ async def test_who_asks_while_it_is_looked_through_waits_instead_of_looking_too(
 
     monkeypatch.setattr(rules_module, "_with_rulings", noting)
     state = await b.session.contexts.state(b.conversation_id)
-    first, second = await asyncio.gather(read_rules(b.store, state), read_rules(b.store, replace(state)))
+    first, second = await asyncio.gather(
+        read_rules(b.session.contexts, state), read_rules(b.session.contexts, replace(state))
+    )
     assert [entry.text for entry in first.kept.open_entries()] == [entry.text for entry in second.kept.open_entries()]
     assert looked_at == list(range(1_000))
 
@@ -123,7 +126,7 @@ async def test_the_usage_of_a_conversation_that_was_never_looked_through_waits_f
     assert problem.messages_to_summarize
     assert problem.excess_tokens == 7
     assert (await contexts.state(b.conversation_id)).ruling_until == 0
-    await read_rules(b.store, state)
+    await read_rules(b.session.contexts, state)
     told = (await usage_status(contexts, b.conversation_id)).problem
     assert isinstance(told, SummarizationNeeded)
     assert told.messages_to_summarize
@@ -132,10 +135,22 @@ async def test_the_usage_of_a_conversation_that_was_never_looked_through_waits_f
 async def test_others_have_their_turn_while_a_long_conversation_is_looked_through(bench: Opener) -> None:
     b = await filled(bench, 3_000)
     state = await b.session.contexts.state(b.conversation_id)
-    looking = asyncio.create_task(read_rules(b.store, state))
+    looking = asyncio.create_task(read_rules(b.session.contexts, state))
     reached = set[int]()
     while not looking.done():
         await b.store.read(conversations.get, b.conversation_id)
         reached.add(state.ruling_until)
     assert len((await looking).basis.messages) == 60
     assert len(reached) > 3
+
+
+async def test_how_far_a_long_conversation_is_looked_through_is_told(bench: Opener) -> None:
+    b = await filled(bench, 2_000)
+    contexts = b.session.contexts
+    heard = list[object]()
+    contexts.emit = heard.append
+    await read_rules(contexts, await contexts.state(b.conversation_id))
+    assert heard == [RulesProgress(b.conversation_id, n_read, 2_000) for n_read in range(0, 2_000, 400)]
+    heard.clear()
+    await rules_of(b, b.conversation_id)
+    assert not heard

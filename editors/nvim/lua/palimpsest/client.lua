@@ -248,7 +248,7 @@ function M.close_stream(token)
 end
 
 ---@param token string|integer
----@return fun(delta: palimpsest.TurnDelta)|nil
+---@return fun(value: table)|nil
 function M.stream(token)
   return streams[token]
 end

@@ -158,8 +158,10 @@ export class ServerLife implements ServerPort, vscode.Disposable {
     }
 
     onWork(token: string, handler: (sentence: string) => void): vscode.Disposable {
+        let title = "";
         return this.running().onProgress(WorkDoneProgress.type, token, (value) => {
-            handler(value.kind === "end" ? "" : (value.message ?? (value.kind === "begin" ? value.title : "")));
+            title = value.kind === "begin" ? value.title : title;
+            handler(value.kind === "end" ? "" : [title, value.message].filter((each) => each).join(": "));
         });
     }
 

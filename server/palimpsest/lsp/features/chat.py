@@ -13,7 +13,7 @@ from palimpsest.lsp.features.attachments import content_of
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
 from palimpsest.lsp.features.remote_turns import find_remote, refuse_to_stop
 from palimpsest.lsp.features.search_notice import tell_of_search
-from palimpsest.lsp.progress import DeltaStream, SummaryProgress, Token
+from palimpsest.lsp.progress import ContextProgress, DeltaStream, Token
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_status, to_usage
 from palimpsest.services.chat.attachments import Said
@@ -59,7 +59,7 @@ async def follow_to_the_end(
     work_done_token: Token | None,
 ) -> ChatResult:
     """Begins a turn and streams it to the request. Cancelling the request cancels the turn."""
-    progress = SummaryProgress(ls, work_done_token, conversation_id)
+    progress = ContextProgress(ls, work_done_token, conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
     try:
         started = await begun(starting, lambda turn: stop_turn(ls, turn))

@@ -12,7 +12,7 @@ from palimpsest.domain.errors import RecentMessagesTooLarge, SummarizationNeeded
 from palimpsest.domain.messages import ConversationId, MessageId, TurnId
 from palimpsest.domain.tools import ToolSchema
 from palimpsest.lsp.features.parts.offered_models import OfferedModels
-from palimpsest.lsp.progress import SummaryProgress
+from palimpsest.lsp.progress import ContextProgress
 from palimpsest.lsp.server import PalimpsestServer
 from palimpsest.lsp.to_wire import to_context_status, to_sent_message, to_usage
 from palimpsest.services.chat.commands.markdown import plain
@@ -85,7 +85,7 @@ async def summarize(ls: PalimpsestServer, params: SummarizeParams) -> SummarizeR
     session = await ls.session_of(params.conversation_id)
     wanted = None if params.range is None else (MessageId(params.range.start), MessageId(params.range.end))
     conversation_id = ConversationId(params.conversation_id)
-    progress = SummaryProgress(ls, params.work_done_token, params.conversation_id)
+    progress = ContextProgress(ls, params.work_done_token, params.conversation_id)
     unsubscribe = session.folder.listeners.add(progress.hear)
     try:
         done = await session.conversations.summarize(conversation_id, wanted, ls.part(OfferedModels).id)

@@ -59,8 +59,8 @@ class Admission:
 
     async def try_out(self, state: ContextState, content: Content | None, frame: Frame) -> Trial:
         """What a turn with that message would begin with; None: without a new one. Changes nothing."""
-        store = self.contexts.store
-        rules, continuation = await read_rules(store, state), await read_continuation(store, state.id)
+        contexts = self.contexts
+        rules, continuation = await read_rules(contexts, state), await read_continuation(contexts.store, state.id)
         news = news_of(state, rules)
         asked = [] if content is None else await _asked(state, content)
         if self.contexts.is_to_be_restored(state):
@@ -74,7 +74,7 @@ class Admission:
             if model.name == state.model.name or self.contexts.models.budget(model).budget <= state.budget.budget:
                 continue
             with_model = await as_with(self.contexts, state, model)
-            rules = await read_rules(store, with_model)
+            rules = await read_rules(contexts, with_model)
             if rules.pin_tokens <= rules.cap_tokens:
                 asked = [] if content is None else await _asked(with_model, content)
                 with_model.pieces, gone = await self.contexts.chosen_anew(with_model, asked)

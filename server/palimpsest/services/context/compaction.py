@@ -113,7 +113,7 @@ class Compactor:
         self, context: WritableContext, limit_tokens: int, raw_before: int, operations: Operations
     ) -> None:
         state = context.state
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         front = front_of(state, rules, state.cut.left_out)
         fixed = state.frame_tokens.total + front.tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
@@ -172,7 +172,7 @@ class Compactor:
         """Without summaries: the oldest exchanges are not sent any more, down to the target at once."""
         state = context.state
         operations = self.adoption.operations(state, limit_tokens)
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         current, kept, gone = leaving_out(self.settings, state, rules, limit_tokens)
         fixed = state.frame_tokens.total + front_of(state, rules, gone).tokens
         room = state.cut.estimator.raw_within(limit_tokens) - fixed
@@ -198,7 +198,7 @@ class Compactor:
         not either."""
         state = context.state
         with _collapsed(state), self.adoption.operations(state, limit_tokens) as operations:
-            rules = await read_rules_of_turn(self.adoption.store, state)
+            rules = await read_rules_of_turn(self.adoption, state)
             n_folded = sum(_n_messages(state.pieces[i:j]) for i, j in foldable(state.pieces))
             operation = operations.begin(*((MERGING, n_folded) if self.settings.infinity else (LEAVING_OUT, None)))
             pieces, gone = await smallest_cut(self.settings, self.writer, state, rules, limit_tokens, operation)
@@ -228,7 +228,7 @@ class Compactor:
     async def larger(self, state: ContextState, pieces: Sequence[Piece], room: int) -> list[Piece]:
         """The pieces with their blocks written again, as large as the budget wants them within `room` raw tokens for
         all pieces."""
-        rules = (await read_rules_of_turn(self.adoption.store, state)).kept
+        rules = (await read_rules_of_turn(self.adoption, state)).kept
         blocks = blocks_tokens(pieces)
         target = min(sizes_of(self.settings, state, state.fixed_tokens).merged, room - total_tokens(pieces) + blocks)
         result = list(pieces)
@@ -245,7 +245,7 @@ class Compactor:
 
         Changes no cut, so it needs no lease. Raises PalimpsestError or TimeoutError when the model does not deliver.
         """
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         # What lies before this place will not be among the newest any more when the threshold is passed.
         keep = sizes_of(self.settings, state, state.fixed_tokens).keep
         threshold = self.settings.threshold * state.budget_raw
@@ -265,7 +265,7 @@ class Compactor:
     async def on_request(self, context: WritableContext, pending: PendingSummarization) -> SummaryPiece | None:
         """Writes the summary because the user asked, and adopts it; None when it would not be smaller."""
         state = context.state
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         with self.adoption.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
@@ -278,7 +278,7 @@ class Compactor:
         """Writes a summary that stands in the context again, and adopts it; None when it would not be smaller than what
         `pending` says that it is made of."""
         state = context.state
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         with self.adoption.operations(state, state.budget.budget) as operations:
             operation = operations.begin(MANUAL, _n_messages(pending.pieces))
             operation.progress(0)
@@ -290,7 +290,7 @@ class Compactor:
     ) -> SummaryPiece | None:
         """Adopts a text that somebody wrote for what was asked; None when it would not be smaller."""
         state = context.state
-        rules = await read_rules_of_turn(self.adoption.store, state)
+        rules = await read_rules_of_turn(self.adoption, state)
         with self.adoption.operations(state, state.budget.budget) as operations:
             operations.begin(MANUAL, _n_messages(pending.pieces))
             new = await self.writer.complete(state, pending, written, rules.kept, machine.monotonic_s())

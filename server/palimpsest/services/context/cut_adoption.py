@@ -60,7 +60,7 @@ class CutAdoption:
         left_out = state.cut.left_out if left_out is None else left_out
         if operations is None:
             operations = self.operations(state, state.budget.budget)
-        rules = await read_rules_of_turn(self.store, state)
+        rules = await read_rules_of_turn(self, state)
         front = front_of(state, rules, left_out)
         plain = [piece.without_injection() if isinstance(piece, MessagePiece) else piece for piece in pieces]
         lost = missing(rules.kept, plain, front.text)

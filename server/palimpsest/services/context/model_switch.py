@@ -34,7 +34,7 @@ async def switch_model(contexts: ContextEngine, context: WritableContext, model:
     state = context.state
     new = await as_with(contexts, state, model)
     model, budget = new.model, new.budget
-    _check_pins(new, await read_rules(contexts.store, new))
+    _check_pins(new, await read_rules(contexts, new))
     covered = {i for piece in state.pieces if isinstance(piece, SummaryPiece) for i in range(piece.start, piece.end)}
     await contexts.adopt_anew(WritableContext(new, context.lease), CutCause.MODEL)
     new.record = replace(new.record, model=model.name)

@@ -123,7 +123,7 @@ async def _usage(engine: ContextEngine, state: ContextState) -> UsageReport:
     problem: ContextError | None = None
     if (above := state.estimate.upper - state.budget.budget) <= 0:
         pass
-    elif await are_rules_read(engine.store, state):
+    elif await are_rules_read(engine, state):
         problem = await _problem(engine, await Admission(engine).try_out(state, None, await engine.frame_now()))
     elif engine.settings.infinity:  # whether summaries are enough is not worth waiting for the rules
         problem = _needs_summary(state, foldable(state.pieces), above, state.budget.budget)

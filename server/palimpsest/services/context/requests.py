@@ -86,16 +86,16 @@ class Requests:
         state.cut = for_next_request(state, limit_tokens).cut
         news = ""
         if turn_id is not None:
-            news = news_of(state, await read_rules_of_turn(self.contexts.store, state))
+            news = news_of(state, await read_rules_of_turn(self.contexts, state))
         if not news and (as_counted := await self._as_counted(context, limit_tokens, tool_choice)) is not None:
             return as_counted
         news_tokens = state.tokenizer.count(news) if news else 0
         if self.contexts.is_due(state, limit_tokens, news_tokens):
             if turn_id is not None:
-                rules = await read_rules_of_turn(self.contexts.store, state)
+                rules = await read_rules_of_turn(self.contexts, state)
                 fitting(self.contexts.settings, state, rules, limit_tokens, news_tokens).check()
             await self._compact(context, limit_tokens, news_tokens)
-            news = news_of(state, await read_rules_of_turn(self.contexts.store, state)) if news else ""
+            news = news_of(state, await read_rules_of_turn(self.contexts, state)) if news else ""
         if news and turn_id is not None:
             await self._inject(context, turn_id, "rules", news)
         if turn_id is not None:
@@ -157,7 +157,7 @@ class Requests:
         now, admitted = beginning.frame, beginning.beside
         if admitted is None or admitted.frame == now or any(tool not in now.tools for tool in admitted.frame.tools):
             return now
-        rules = await read_rules_of_turn(self.contexts.store, state)
+        rules = await read_rules_of_turn(self.contexts, state)
         fits = fitting(self.contexts.settings, framed(state, now), rules, limit_tokens).fit is not Fit.NEVER
         return now if fits else admitted.frame
 

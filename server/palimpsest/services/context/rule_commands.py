@@ -27,7 +27,7 @@ class RuleCommands:
 
     async def rules(self, conversation_id: ConversationId) -> StandingRules:
         """Raises NotFound."""
-        return await read_rules(self.engine.store, await self.engine.state(conversation_id))
+        return await read_rules(self.engine, await self.engine.state(conversation_id))
 
     async def pin(self, conversation_id: ConversationId, text: str) -> StandingRules:
         """Raises InvalidRequest for a text that cannot stand as a rule, RulesTooLarge, with the numbers, when pins
@@ -38,7 +38,7 @@ class RuleCommands:
         if OPENING in cleaned or CLOSING in cleaned:
             raise InvalidRequest("A pin cannot hold the markers of a summary. Leave them out.")
         state = await self.engine.state(conversation_id)
-        rules = await read_rules(self.engine.store, state)
+        rules = await read_rules(self.engine, state)
         if any(entry.is_pin and entry.text == cleaned for entry in rules.whole.open_entries()):
             return rules
         needed = rules.pin_tokens + pin_tokens((Pin(0, cleaned).entry,), state.tokenizer.count)
@@ -46,13 +46,13 @@ class RuleCommands:
             part = state.cut.estimator.part
             raise RulesTooLarge(part(needed), part(rules.cap_tokens))
         await self.engine.store.run(commanded_rules.add_pin, cleaned, utc_now())
-        return await read_rules(self.engine.store, state)
+        return await read_rules(self.engine, state)
 
     async def withdraw(self, conversation_id: ConversationId, rule_id: str) -> StandingRules:
         """Takes back a rule of the conversation with the fact that was made of it, or a pin of the folder. Raises
         NotFound when none of that id holds."""
         state = await self.engine.state(conversation_id)
-        rules = await read_rules(self.engine.store, state)
+        rules = await read_rules(self.engine, state)
         entry = next((each for each in rules.whole.open_entries() if str(each.id) == rule_id), None)
         if entry is None:
             raise NotFound(f"No standing rule {rule_id!r} holds in this conversation. /rules lists them.")
@@ -66,7 +66,7 @@ class RuleCommands:
                 facts.close_ruled(conversation_id, entry.id.message_id, entry.text, utc_now())
 
         await self.engine.store.run(write)
-        return await read_rules(self.engine.store, state)
+        return await read_rules(self.engine, state)
 
 
 def is_ordinary(rules: StandingRules, entry_id: RuleId) -> bool:

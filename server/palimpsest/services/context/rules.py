@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.request_layout import Front
@@ -15,6 +15,7 @@ from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import MessageId
 from palimpsest.services.context.state import ContextState, front
+from palimpsest.services.events import EventSink, RulesProgress
 from palimpsest.storage.context import rules as stored
 from palimpsest.storage.conversation import hidden_ranges, message_log, rule_marks
 from palimpsest.storage.conversation.hidden_ranges import HiddenRange
@@ -26,31 +27,43 @@ _BATCH: Final = 400
 """Messages that are read before other work gets its turn."""
 _WORTH_KEEPING: Final = 100
 """Messages read, from which on the result is stored."""
+_WORTH_TELLING: Final = 1_600
+"""Messages, which take seconds."""
 
 
-async def read_rules(store: Store, state: ContextState) -> StandingRules:
+class Contexts(Protocol):
+    """The store of conversations, and who hears how far one is looked through."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def emit(self) -> EventSink: ...
+
+
+async def read_rules(contexts: Contexts, state: ContextState) -> StandingRules:
     """The rules that hold now."""
-    return await _read_rules(store, state, None)
+    return await _read_rules(contexts, state, None)
 
 
-async def read_rules_of_turn(store: Store, state: ContextState) -> StandingRules:
+async def read_rules_of_turn(contexts: Contexts, state: ContextState) -> StandingRules:
     """The rules that hold for the request in preparation: by the pins and withdrawals that it was begun with."""
-    return await _read_rules(store, state, state.commands)
+    return await _read_rules(contexts, state, state.commands)
 
 
-async def _read_rules(store: Store, state: ContextState, commands: Commands | None) -> StandingRules:
+async def _read_rules(contexts: Contexts, state: ContextState, commands: Commands | None) -> StandingRules:
     """`commands`: None for those of now. Each message is read once, and rules are derived again only when something
     changed: reading costs some 0.05 ms a word, deriving about 1 ms a rule.
 
     Needs no lease: meanwhile a turn may add messages, and a roll back may hide some.
     """
-    ruling = await _ruling(store, state)
+    ruling = await _ruling(contexts, state)
 
     def read() -> tuple[list[HiddenRange], Commands]:
         now = Commands(tuple(stored.pins()), tuple(stored.closed_pins()), tuple(stored.withdrawals(state.id)))
         return hidden_ranges.read(state.id), now
 
-    hidden, now = await store.read(read)
+    hidden, now = await contexts.store.read(read)
     visible = tuple(each for each in ruling if not any(h.start <= each.id < h.end for h in hidden))
     cap = int(RULES_SHARE * state.budget_raw)
     basis = RulesBasis(visible, now if commands is None else commands, cap)
@@ -60,17 +73,21 @@ async def _read_rules(store: Store, state: ContextState, commands: Commands | No
     return rules
 
 
-async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...]:
+async def _ruling(contexts: Contexts, state: ContextState) -> tuple[StoredMessage, ...]:
     """The user's messages that set or take back a rule, oldest first.
 
     A long conversation is read in batches, so that other work goes on, and what was found is stored with each: the next
     load begins where this one ended, or was ended. Who asks meanwhile waits for it.
     """
+    store = contexts.store
     async with state.reading_rules:
         until = MessageId(state.n_messages)
         await _remember(store, state)
         found, since = state.ruling, state.ruling_until
+        is_long = until - since >= _WORTH_TELLING
         while since < until:
+            if is_long:
+                contexts.emit(RulesProgress(state.id, since, until))
             after = MessageId(min(since + _BATCH, until))
             said = await store.read(message_log.read_user_messages, state.id, since, after)
             found += await asyncio.to_thread(_with_rulings, said) if said else ()
@@ -83,10 +100,10 @@ async def _ruling(store: Store, state: ContextState) -> tuple[StoredMessage, ...
         return found
 
 
-async def are_rules_read(store: Store, state: ContextState) -> bool:
+async def are_rules_read(contexts: Contexts, state: ContextState) -> bool:
     """Whether reading the rules takes no time worth a word. Otherwise, as after an import, it takes seconds for each
     thousand messages."""
-    await _remember(store, state)
+    await _remember(contexts.store, state)
     return state.n_messages - state.ruling_until <= _BATCH
 
 

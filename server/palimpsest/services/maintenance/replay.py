@@ -23,7 +23,7 @@ from palimpsest.services.context.rules import read_rules
 from palimpsest.services.context.state import ContextState
 from palimpsest.services.context.writable import WritableContext
 from palimpsest.services.conversation.recordings import Recording
-from palimpsest.services.events import ContextEvent
+from palimpsest.services.events import ContextEvent, RulesProgress
 from palimpsest.services.maintenance.prices import NewestFirst, PricedRequests
 from palimpsest.storage import leases
 from palimpsest.storage.conversation import conversations, message_log
@@ -92,8 +92,8 @@ class Replayer:
         self._compactions: dict[str, int] = {}
         engine.emit = self._on_event
 
-    def _on_event(self, event: ContextEvent) -> None:
-        if event.type is ContextEventType.COMPACTION and event.cause is not None:
+    def _on_event(self, event: ContextEvent | RulesProgress) -> None:
+        if isinstance(event, ContextEvent) and event.type is ContextEventType.COMPACTION and event.cause is not None:
             self._compactions[event.cause] = self._compactions.get(event.cause, 0) + 1
 
     async def replay(self, path: Path, recording: Recording, model: str) -> ReplayReport:
@@ -155,7 +155,7 @@ class Replayer:
             return
         checker.check(prepared)
         if state.cut.version != version:
-            kept = (await read_rules(self._store, state)).kept
+            kept = (await read_rules(self._engine, state)).kept
             for entry in missing(kept, state.pieces, state.front.text):
                 checker.violation(f"the standing rule {entry.id} is not in the context")
 

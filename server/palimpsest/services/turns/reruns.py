@@ -32,7 +32,7 @@ async def _choose_cut(contexts: ContextEngine, context: WritableContext, asked: 
     if not any(isinstance(piece, MessagePiece) and piece.message.id == asked for piece in state.pieces):
         await contexts.adopt_anew(context, cause)  # a summary covers the message
         return
-    news = news_of(state, await read_rules_of_turn(contexts.store, state))
+    news = news_of(state, await read_rules_of_turn(contexts, state))
     if has_hidden or _has_told(state) or news:
         await contexts.adoption.adopt(context, state.pieces, cause)
 
@@ -54,7 +54,7 @@ async def check_again(
         state = replace(state, pieces=pieces, cut=cut, n_sent=0)
     is_continued = how is Resolution.CONTINUE
     pieces = [piece for piece in state.pieces if is_continued or piece.start <= asked]
-    rules = await read_rules(contexts.store, state)
+    rules = await read_rules(contexts, state)
     news = news_of(state, rules)
     tried = replace(state, pieces=pieces)
     if len(pieces) < len(state.pieces) or news or _has_told(state):

@@ -10,9 +10,10 @@ local M = {}
 ---@field base_id integer The newest message that is shown as it is stored; later ones of the turn come from here.
 ---@field turn_id? string Nil until the turn is admitted.
 ---@field is_active boolean Whether more may come.
----@field pause? string Why the model's service is asked again only after a pause; nil while there is none.
+---@field pause? string What the turn waits for, such as a pause before the model's service is asked again.
 ---@field text? string Of a message sent from here: its text.
 ---@field private token string
+---@field private work_token? string Of what it waits for before its first request.
 ---@field private request { cancel: fun() }
 local Stream = {}
 Stream.__index = Stream
@@ -53,7 +54,11 @@ function M.begin(root, method, params, from, events)
   end)
   local wanted = vim.tbl_extend("error", params, { partialResultToken = stream.token })
   if method ~= "palimpsest/turn/attach" then
-    wanted.workDoneToken = stream.token .. "-work"
+    stream.work_token = client.open_stream(function(work)
+      stream.pause = work.kind ~= "end" and work.message or nil
+      events.changed(stream)
+    end)
+    wanted.workDoneToken = stream.work_token
   end
   stream.request = client.request(root, method, wanted, function(err, result)
     local was_active = stream.is_active
@@ -69,6 +74,9 @@ end
 function Stream:leave()
   self.is_active = false
   client.close_stream(self.token)
+  if self.work_token then
+    client.close_stream(self.work_token)
+  end
 end
 
 --- Takes back a request that nothing has come of; nobody is told of its end.
