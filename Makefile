@@ -198,7 +198,7 @@ generate: dev-ready
 vscode: dev-ready node-ready
 	cd editors/vscode && PYTHON=$(call quote,$(CURDIR)/.venv/bin/python) npm run --silent package
 
-# Leaves the parts in build/release. Five minutes; pipx, uv and what the wheel needs come from the package index.
+# Leaves the parts in build/release when all has passed. Five minutes; pipx, uv and what the wheel needs come from the package index.
 release-check: dev-ready node-ready
 	@$(dev) dev.release.check
 

@@ -105,4 +105,10 @@ def _measure(name: str, size: Size, into: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+    except KeyboardInterrupt:
+        if "--into" not in sys.argv:  # the process that started us says it
+            print("Stopped. What was measured until then and kept is whole.", file=sys.stderr)
+        status = 130
+    sys.exit(status)

@@ -1,8 +1,9 @@
 """Build every part of a release, compare what is inside with a list, install each into an empty place, and use it once:
 `python -m dev.release.check`.
 
-The parts are left in build/release: the wheel, the source archive, the extension for VS Code, and the plugin for Neovim
-as a folder and as an archive. A line says what was done; the first thing that is wrong ends it with exit code 1.
+The parts are left in build/release once all of it has passed: the wheel, the source archive, the extension for VS Code,
+the plugin for Neovim as a folder and as an archive. Until then they are in build/release-check. A line says what was
+done; the first thing that is wrong ends it with exit code 1.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from dev.release.places import MINORS, CheckFailed, Place, empty_place, pythons
 from dev.release.trying import ANSWER, QUESTION, make_folder, try_program
 from palimpsest.__about__ import __version__
 
-PARTS: Final = ROOT / "build" / "release"
+RELEASE: Final = ROOT / "build" / "release"
+_WORK: Final = ROOT / "build" / "release-check"
+PARTS: Final = _WORK / "parts"
 WHEEL: Final = PARTS / f"palimpsest_ls-{__version__}-py3-none-any.whl"
 SDIST: Final = PARTS / f"palimpsest_ls-{__version__}.tar.gz"
 VSIX: Final = PARTS / f"palimpsest-{__version__}.vsix"
 PLUGIN: Final = PARTS / "palimpsest.nvim"
-_WORK: Final = ROOT / "build" / "release-check"
 _SOURCES: Final = ("server", "clients", "hub")
 _EXTRAS: Final = {
     "acp": "acp",
@@ -39,6 +41,7 @@ _EXTRAS: Final = {
     "web": "trafilatura",
 }
 """The module that each extra brings."""
+_INTERRUPTED: Final = 130
 _EXTENSION: Final = "editors/vscode"
 _NEOVIM: Final = "editors/nvim"
 
@@ -197,9 +200,10 @@ def _tell(sentence: str) -> None:
 
 def main() -> int:
     """Run the whole check; return the exit code."""
-    shutil.rmtree(_WORK, ignore_errors=True)
-    _WORK.mkdir(parents=True)
     try:
+        for folder in (RELEASE, _WORK):  # what is in RELEASE has passed
+            shutil.rmtree(folder, ignore_errors=True)
+        _WORK.mkdir(parents=True)
         build()
         check_contents()
         check_rebuilt_wheel(_WORK)
@@ -207,7 +211,11 @@ def main() -> int:
     except (CheckFailed, subprocess.SubprocessError) as failure:
         print(f"FAILED: {failure}", file=sys.stderr)
         return 1
-    _tell(f"The release is in {PARTS.relative_to(ROOT)}")
+    except KeyboardInterrupt:
+        print("Stopped, so nothing is in build/release.", file=sys.stderr)
+        return _INTERRUPTED
+    PARTS.rename(RELEASE)
+    _tell(f"The release is in {RELEASE.relative_to(ROOT)}")
     return 0
 
 

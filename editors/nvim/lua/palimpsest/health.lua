@@ -8,13 +8,23 @@ local M = {}
 
 local WAIT_MS = 10000
 
-local function check_neovim()
-  vim.health.start(texts.editor)
+---@return boolean
+local function is_old()
+  local version = vim.version()
+  local shown = ("%d.%d.%d"):format(version.major, version.minor, version.patch)
   if vim.fn.has("nvim-0.11") == 1 then
-    vim.health.ok(texts.version:format(tostring(vim.version())))
-  else
-    vim.health.error(texts.too_old:format(tostring(vim.version())), texts.newer)
+    vim.health.start(texts.editor)
+    vim.health.ok(texts.version:format(shown))
+    return false
   end
+  local health = vim.health or require("health") -- where it is in Neovim 0.7, and how its functions are called up to 0.9
+  local start, fail = health.start or health.report_start, health.error or health.report_error
+  start(texts.editor)
+  fail(texts.too_old:format(shown), texts.newer)
+  return true
+end
+
+local function check_parsers()
   for _, language in ipairs({ "markdown", "markdown_inline" }) do
     if vim.treesitter.language.add(language) then
       vim.health.ok(texts.parser:format(language))
@@ -140,7 +150,10 @@ local function check_mcp(root)
 end
 
 function M.check()
-  check_neovim()
+  if is_old() then
+    return
+  end
+  check_parsers()
   if not check_executable() then
     return
   end
