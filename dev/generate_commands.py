@@ -81,7 +81,7 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
             for choice in action._choices_actions:
                 yield from _action(choice.dest, action.choices[choice.dest], choice.help or "")
         elif is_told(action):
-            yield f"`{usage_of(action)}`", action.help or ""
+            yield f"`{names_of(action)}`", action.help or ""
 
 
 def _action(name: str, parser: argparse.ArgumentParser, meaning: str) -> Iterator[tuple[str, str]]:
@@ -91,7 +91,7 @@ def _action(name: str, parser: argparse.ArgumentParser, meaning: str) -> Iterato
         yield from ((f"`{name} {argument[1:]}", help) for argument, help in inner)
         return
     yield f"`{' '.join([name, *(_bare(argument) for argument, _ in inner)])}`", meaning
-    options = [each for each in inner if each[0].startswith("`--")]
+    options = [each for each in inner if each[0].startswith("`-")]
     yield from ((f"`{name}` {argument}", help) for argument, help in options)
 
 
@@ -112,10 +112,15 @@ def usage_of(action: argparse.Action) -> str:
     return action.option_strings[-1] if action.nargs == 0 else f"{action.option_strings[-1]} {value}"
 
 
+def names_of(action: argparse.Action) -> str:
+    """As `usage_of`, behind the option's shorter names: `-p, --print`."""
+    return ", ".join((*action.option_strings[:-1], usage_of(action)))
+
+
 def _bare(argument: str) -> str:
     """How an argument stands in the usage of an action: options in brackets."""
     text = argument.strip("`")
-    return f"[{text}]" if text.startswith("--") else text
+    return f"[{text}]" if text.startswith("-") else text
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Final
 
-from dev.generate_commands import commands_of, is_told, usage_of
+from dev.generate_commands import commands_of, is_told, names_of, usage_of
 from palimpsest.__about__ import __version__
 from palimpsest.app.settings_files import PROJECT_FILE, USER_FILE
 from palimpsest.cli.main import COMMANDS, build_parser
@@ -19,7 +19,9 @@ PAGE: Final = "server/man/palimpsest.1"
 _FILES: Final = (
     (f"~/.config/palimpsest/{USER_FILE}", "Your settings."),
     (PROJECT_FILE, "At the root of a folder: its settings, which take effect when you trust the folder."),
-    ("~/.local/share/palimpsest", "The conversations, one directory for each folder."),
+    ("~/.local/share/palimpsest", "The conversations, one directory for each folder; keys, and which folders you trust."),
+    ("~/.local/state/palimpsest/history", "What you typed in the terminal, for the arrow keys."),
+    ("~/.cache/palimpsest", "What is made again when it is missing."),
 )
 _EXIT: Final = (
     ("0", "The command did what it says."),
@@ -57,7 +59,7 @@ def _command(name: str, parser: argparse.ArgumentParser, level: str = ".SS") -> 
     yield from (f'{level} "{_escaped(" ".join(usage))}"', _escaped(parser.description or ""))
     for action in arguments:
         if not isinstance(action, argparse._SubParsersAction):
-            yield from _entry(usage_of(action), action.help or "")
+            yield from _entry(names_of(action), action.help or "")
     for action_name, action_parser in commands_of(parser).items():
         yield from _command(f"{name} {action_name}", action_parser)
     yield from _examples(parser)

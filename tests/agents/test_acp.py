@@ -406,3 +406,21 @@ async def test_stdout_holds_nothing_but_the_protocol_whatever_comes_in(tmp_path:
         assert await process.wait() == 0
     assert [json.loads(line)["jsonrpc"] for line in rest.splitlines()] == ["2.0"] * len(rest.splitlines())
     assert {number: "result" in each for number, each in answers.items()} == {1: True, 2: False, 3: False, 4: True}
+
+
+async def test_without_a_client_it_ends_with_a_sentence(tmp_path: Path, folder: Path) -> None:
+    """/dev/null cannot be waited for, of which an event loop only logs a traceback."""
+    process = await asyncio.create_subprocess_exec(
+        *(COMMAND, "acp"),
+        cwd=folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment(**home(tmp_path)),
+    )
+    async with asyncio.timeout(WAIT_S):
+        said, failed = await process.communicate()
+    assert (process.returncode, said) == (1, b"")
+    assert failed.decode().strip().splitlines() == [
+        "palimpsest: There is no stdin or no stdout. A client has to start this command."
+    ]

@@ -21,5 +21,5 @@ def test_a_local_service_that_does_not_run_is_named_with_its_address(
             monkeypatch.setenv(name, value)
         assert main(["models"]) == 0
     said = capsys.readouterr().out
-    assert f"ollama is set up at {address}, but it has named no model: start it there" in said
+    assert f"ollama at {address} does not answer, or has no model yet: start it there" in said
     assert "lmstudio" not in said

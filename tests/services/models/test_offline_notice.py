@@ -38,7 +38,7 @@ async def test_a_service_that_is_set_up_and_silent_is_named_with_its_address(ben
     down = replace(models, providers={**models.providers, "ollama": b.provider}, addresses={"ollama": "http://box:1"})
     told = await notice_of(b.store, first, down, IN_TERMINAL)
     assert told is not None
-    assert "ollama is set up at http://box:1, but it has named no model: start it there" in told
+    assert "ollama at http://box:1 does not answer, or has no model yet: start it there" in told
     assert "palimpsest login" not in told
     up = replace(down, live={"ollama/qwen3": models.default().limits})
     assert up.silent() == []

@@ -165,8 +165,8 @@ class Models:
         """A sentence about each service that is set up and of which no model is known: most often it does not run."""
         known = {self.get(name).provider for name in self._known_names()}
         return [
-            f"{name} is set up at {self.addresses.get(name, 'its usual address')}, but it has named no model: start it "
-            "there with a model, or correct the address."
+            f"{name} at {self.addresses.get(name, 'its usual address')} does not answer, or has no model yet: start it "
+            "there, or correct the address."
             for name in self.providers
             if name != OFFLINE and name not in known
         ]
