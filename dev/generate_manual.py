@@ -19,7 +19,10 @@ PAGE: Final = "server/man/palimpsest.1"
 _FILES: Final = (
     (f"~/.config/palimpsest/{USER_FILE}", "Your settings."),
     (PROJECT_FILE, "At the root of a folder: its settings, which take effect when you trust the folder."),
-    ("~/.local/share/palimpsest", "The conversations, one directory for each folder; keys, and which folders you trust."),
+    (
+        "~/.local/share/palimpsest",
+        "The conversations, one directory for each folder; keys, and which folders you trust.",
+    ),
     ("~/.local/state/palimpsest/history", "What you typed in the terminal, for the arrow keys."),
     ("~/.cache/palimpsest", "What is made again when it is missing."),
 )
