@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,31 @@ async def test_without_a_model_the_editor_says_so_once_a_conversation_and_no_mes
         await ed.chat("Which port does it listen on?")
         assert len(ed.client.received("window/showMessage")) == 2
         assert not any("login" in message["text"] for message in (await ed.read(first))["messages"])
+
+
+async def test_a_mention_that_attaches_nothing_is_told_and_the_message_is_sent(tmp_path: Path, folder: Path) -> None:
+    async with editor(tmp_path, folder) as ed:
+        asked = (await ed.chat("What is in @REDME.md?"))["result"]["conversationId"]
+        told = [each["message"] for each in ed.client.received("window/showMessage")]
+        assert told[0] == "There is no 'REDME.md' in this folder, so nothing is attached. Did you mean @README.md?"
+        assert (await ed.read(asked))["messages"][0]["text"] == "What is in @REDME.md?"
+
+
+async def test_a_service_that_does_not_answer_is_named_when_the_folder_is_searched(
+    tmp_path: Path, folder: Path
+) -> None:
+    with socket.socket() as closed:  # bound and never listened on: nobody answers there
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+        async with editor(tmp_path, folder, OLLAMA_HOST=address) as ed:
+            await ed.chat("Which port does it listen on?")
+            (told,) = [each["message"] for each in ed.client.received("window/showMessage")]
+            listed = (await ed.client.result("palimpsest/model/list", {}))["silent"]
+    assert listed == [
+        f"ollama at {address} does not answer, or has no model yet: start it there, or correct the address."
+    ]
+    assert listed[0] in told
+    assert "No model is set up" not in told
 
 
 async def test_an_editor_that_offers_to_set_up_a_model_is_not_told_that_there_is_none(
