@@ -21,8 +21,6 @@ python := env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -P
 dev := env -u PYTHONHOME PYTHONPATH=. .venv/bin/python -P -m
 bin := env -u PYTHONPATH -u PYTHONHOME .venv/bin
 
-# Every test process, and every server that a test starts, would compile its modules anew.
-pytest := env -u PYTHONDONTWRITEBYTECODE $(python) -m pytest
 # One test process for each core. A test that must not share the machine's attention with its neighbors is in a group.
 parallel := -n logical --maxprocesses 8 --dist loadgroup
 
@@ -86,14 +84,14 @@ run: run-ready
 	@cd $(call quote,$(typed_in)) && exec $(call quote,$(CURDIR)/.venv/bin/python) -I $(call quote,$(CURDIR)/.venv/bin/palimpsest) chat $(call quote,$(or $(FOLDER),.)) $(ARGS)
 
 test: dev-ready
-	@$(pytest) $(parallel) -m 'not slow' $(ARGS)
+	@$(python) -m pytest $(parallel) -m 'not slow' $(ARGS)
 
 # The mark `hypothesis` is on every property test.
 test-slow: dev-ready
-	@$(pytest) $(parallel) -m '(slow or hypothesis) and not hunt' --hypothesis-profile=ci $(ARGS)
+	@$(python) -m pytest $(parallel) -m '(slow or hypothesis) and not hunt' --hypothesis-profile=ci $(ARGS)
 
 test-all: dev-ready
-	@$(pytest) $(parallel) --hypothesis-profile=ci $(ARGS)
+	@$(python) -m pytest $(parallel) --hypothesis-profile=ci $(ARGS)
 
 faults: dev-ready
 	@env -u PYTHONPATH -u PYTHONHOME .venv/bin/python -m tests.faults $(ARGS)

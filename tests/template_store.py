@@ -21,13 +21,14 @@ class CopyingRunner(Runner):  # type: ignore[misc]  # peewee is not typed
     """Brings a store up to date. One in which nothing is yet becomes a copy of the template."""
 
     def up(self, *arguments: Any, **more: Any) -> list[str]:
-        if arguments or more or any(each.applied for each in self.status()):
+        status = self.status()
+        if arguments or more or any(each.applied for each in status):
             names: list[str] = super().up(*arguments, **more)
             return names
         with _lock:
             if (template := _templates.get(self.directory)) is not None:
                 template.backup(self.database.connection())
-                return [each.name for each in self.status()]
+                return [each.name for each in status]
             names = super().up()
             # In a context of its own: it outlives a simulated process that happens to be the first to need it.
             template = Context().run(sqlite3.connect, ":memory:", check_same_thread=False)

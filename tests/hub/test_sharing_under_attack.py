@@ -454,7 +454,8 @@ def test_a_long_answer_is_shown_whole_and_without_secrets() -> None:
     cleaner = Cleaner("/home/ann/heron", "/home/ann")
     frames = Frames(cleaner)
     said = ""
-    events = [JournalEvent(EventType.TEXT, text=text[at : at + 7]) for at in range(0, len(text), 7)] + [
+    size = len(key) - 3  # smaller, so that no piece holds it
+    events = [JournalEvent(EventType.TEXT, text=text[at : at + size]) for at in range(0, len(text), size)] + [
         JournalEvent(EventType.DONE)
     ]
     for seq, event in enumerate(events, 1):

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import os
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 from tests.lsp.rawlsp import RawClient, environment
+from tests.vocabularies import vocabularies
 from tests.waiting import WAIT_S
 
 from palimpsest.app import compose
@@ -88,7 +86,7 @@ async def served(server: BaseServer) -> AsyncIterator[RawClient]:
 def in_environment(**more: str) -> Iterator[dict[str, str]]:
     """The environment that a server would be started with, in force in this process."""
     environ = environment(**more)
-    with patch.dict(os.environ, environ), patch.object(compose, "Tokenizers", lambda _: Tokenizers(_vocabularies())):
+    with patch.dict(os.environ, environ), patch.object(compose, "Tokenizers", lambda _: Tokenizers(vocabularies())):
         yield environ
 
 
@@ -133,18 +131,6 @@ def _is_ours(task: asyncio.Task[object]) -> bool:
     coroutine = task.get_coro()
     code = getattr(coroutine, "cr_code", None)
     return code is not None and f"{os.sep}palimpsest{os.sep}" in code.co_filename
-
-
-@functools.cache
-def _vocabularies() -> Path:
-    """The folder of unpacked vocabularies, one for all tests of this process."""
-    folder = tempfile.TemporaryDirectory(prefix="palimpsest-vocabularies-")
-    _kept.append(folder)
-    return Path(folder.name)
-
-
-_kept: list[tempfile.TemporaryDirectory[str]] = []
-"""Removed when the process ends."""
 
 
 @contextlib.contextmanager

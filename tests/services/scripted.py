@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.vocabularies import vocabularies
+
 from palimpsest.data import load_frame, load_model_table
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
@@ -162,7 +164,7 @@ async def open_bench(
     contexts = ContextEngine(
         folder.leases,
         models,
-        Tokenizers(directory / "vocabularies"),
+        Tokenizers(vocabularies()),
         settings.context,
         frame_now,
         folder.listeners.tell,

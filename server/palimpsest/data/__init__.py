@@ -15,7 +15,9 @@ COMPLETIONS: Final = {"bash": "palimpsest.bash", "zsh": "_palimpsest", "fish": "
 """The name of the script that completes our commands, by shell."""
 
 
+@functools.cache
 def load_model_table() -> ModelTable:
+    """Read once in a process: nothing changes it."""
     return ModelTable(json.loads(_read("models.json")))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import functools
 from pathlib import Path
 from typing import Final
 
@@ -23,23 +23,27 @@ RECEIVERS: Final = {
 READS_ENTRIES: Final = ("domain/models", "services/models", "app")
 
 
-def read_in(sources: Iterable[str]) -> set[tuple[str, str]]:
-    """The attributes that the sources read, each with the last name before it, and the texts they hold, behind ""."""
+@functools.cache
+def read_in(source: str) -> frozenset[tuple[str, str]]:
+    """The attributes that the source reads, each with the last name before it, and the texts it holds, behind ""."""
     found = set[tuple[str, str]]()
-    for source in sources:
-        for node in ast.walk(ast.parse(source)):
-            match node:
-                case ast.Attribute(ast.Attribute(attr=name) | ast.Name(id=name), attribute, ast.Load()):
-                    found |= {(name.lstrip("_"), attribute)}
-                case ast.Constant(str(text)):
-                    found |= {("", text)}
-    return found
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(ast.Attribute(attr=name) | ast.Name(id=name), attribute, ast.Load()):
+                found.add((name.lstrip("_"), attribute))
+            case ast.Constant(str(text)):
+                found.add(("", text))
+    return frozenset(found)
 
 
 def unread(sources: dict[str, str]) -> list[str]:
     """The keys of the settings that none of the sources reads. `sources`: by their paths below the package."""
-    attributes = read_in(text for path, text in sources.items() if not path.startswith("domain/settings/"))
-    of_entries = read_in(text for path, text in sources.items() if path.startswith(READS_ENTRIES))
+    attributes, of_entries = set[tuple[str, str]](), set[tuple[str, str]]()
+    for path, text in sources.items():
+        if not path.startswith("domain/settings/"):
+            attributes |= read_in(text)
+        if path.startswith(READS_ENTRIES):
+            of_entries |= read_in(text)
     return [
         setting.key
         for setting in SETTINGS

@@ -152,14 +152,15 @@ class Models:
             model = self.get(self.settings.model)
             self.provider(model)
             return model
-        named = [self.get(name) for name in (*self.table.names, *self._told_names())]
-        usable = [model for model in named if model.provider in self.providers]
+        usable = [
+            name for name in (*self.table.names, *self._told_names()) if self._provider_of(name) in self.providers
+        ]
         if not usable:
             first = [name for name in sorted(self.hints) if name not in _PRESETS]
             how = "; or ".join(map(self._hint, first)) or "configure a provider"
             raise NotFound(f"No model can be used yet: {how}.")
         # The offline provider comes last.
-        return min(usable, key=lambda model: model.provider == OFFLINE)
+        return self.get(min(usable, key=lambda name: self._provider_of(name) == OFFLINE))
 
     def silent(self) -> list[str]:
         """A sentence about each service that is set up and of which no model is known: most often it does not run."""
@@ -250,10 +251,10 @@ class Models:
         """Models that the user names for a provider, then those that only the provider's list names, such as those that
         Ollama has pulled. At an address of the user's own is another service, and its list counts."""
         moved = {name for name, entry in self.provider_entries.items() if "base_url" in entry}
-        in_table = {self.get(name).provider for name in self.table.names} - moved
+        in_table = {self._provider_of(name) for name in self.table.names} - moved if self.live else set()
         told = [name for name in self.live if name.partition("/")[0] in self.providers.keys() - in_table]
         named = [f"{provider}/{name}" for provider, words in self.settings.providers.items() for name in words.models]
-        return [name for name in dict.fromkeys((*named, *told)) if self._find(name) is not None]
+        return [name for name in dict.fromkeys((*named, *told)) if self._provider_of(name) is not None]
 
     def _service(self, model: Model) -> Provider | None:
         """The provider of the model; None when it is not available."""
@@ -264,8 +265,18 @@ class Models:
     def _find(self, name: str) -> Model | None:
         if name in self.overrides:
             return self._capped(self.overrides[name], {})
-        base = self.offered.find(name, self.table) or self.table.find(name) or self._configured(name)
+        base = self._base(name)
         return None if base is None else self._resolve(base)
+
+    def _provider_of(self, name: str) -> str | None:
+        """The provider of the model that `get` gives, without its limits, which take much longer; None for an unknown
+        one."""
+        model = self.overrides.get(name) or self._base(name)
+        return None if model is None else model.provider
+
+    def _base(self, name: str) -> Model | None:
+        """The model as the editors, the table or the configuration have it, before any limits of other sources."""
+        return self.offered.find(name, self.table) or self.table.find(name) or self._configured(name)
 
     def _configured(self, name: str) -> Model | None:
         """A model `PROVIDER/NAME` of a provider that the table of models does not have; it may still have NAME."""
