@@ -30,7 +30,7 @@ class Service:
     model: str
     helper: str
     keeps_at_marks: bool = False
-    """Whether a beginning is kept only as far as a request put a mark: behind its system prompt and at its end."""
+    """Whether a beginning is kept only as far as a request put a mark."""
 
     @property
     def price(self) -> Price:
@@ -54,6 +54,8 @@ class Request:
     sent: Sequence[str]
     answer: str
     begins_turn: bool
+    marked: Sequence[int] = (1,)
+    """Of the messages at its beginning, how many a mark stands behind, beside the one at its end."""
     summarized: int = 0
     """Tokens that a summarizing model has read."""
     summaries: int = 0
@@ -112,18 +114,19 @@ def tokens(requests: Sequence[Request], sizes: Sizes, *, keeps_at_marks: bool, p
     """`pauses`: each turn begins after the service has forgotten the last one."""
     kept = new = anew = 0
     before: Sequence[str] = ()
+    marked: Sequence[int] = ()
     for request in requests:
         n_same = 0 if pauses and request.begins_turn else _n_same(before, request.sent)
         goes_on = n_same == len(before)
         if keeps_at_marks and not goes_on:
-            n_same = min(n_same, 1)
+            n_same = max((mark for mark in marked if mark <= n_same), default=0)
         kept += sizes.of(request.sent[:n_same])
         rest = sizes.of(request.sent[n_same:])
         if goes_on:
             new += rest
         else:
             anew += rest
-        before = request.sent
+        before, marked = request.sent, request.marked
     return Parts(
         kept,
         new,

@@ -160,7 +160,8 @@ async def ours(exchanges: Exchanges, budget: int, helper: Helper | None, *, reca
                     await talk.rest()
             context = await talk.requests.prepare(talk.context, budget, beginning=beginning)
             sent = [context.system, *map(text_of, context.messages)]
-            requests.append(Request(sent, answer, begins, *(helper.taken() if helper is not None else ())))
+            marked = (1, 1 + context.n_lasting_messages)
+            requests.append(Request(sent, answer, begins, marked, *(helper.taken() if helper is not None else ())))
         await talk.close()
     return requests
 
@@ -202,7 +203,7 @@ def summarizing(
         [_PYTHON, _MIDDLEWARE], input=given, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
     return [
-        Request([system, *request["sent"]], answer, begins, sizes.of(request["read"]), sizes.of(request["wrote"]))
+        Request([system, *request["sent"]], answer, begins, (1,), sizes.of(request["read"]), sizes.of(request["wrote"]))
         for request, (_, answer, begins) in zip(json.loads(done.stdout), steps, strict=True)
     ]
 

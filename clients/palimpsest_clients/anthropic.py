@@ -129,8 +129,8 @@ class AnthropicClient:
 def request_body(context: PreparedContext, provider: str = _NAME) -> dict[str, Any]:
     """The request for `context`.
 
-    It has two cache markers: after the tools and the system prompt, which outlive a compaction, and after the last
-    stable message.
+    It has three cache markers: after the tools and the system prompt, which outlive every compaction; after the
+    summaries, which outlive most; and after the last stable message.
     """
     body: dict[str, Any] = {
         "model": context.model,
@@ -154,6 +154,7 @@ def _messages(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
     """Alternating user and assistant messages, the first of the user, as the service demands; results come before
     text."""
     messages: list[dict[str, Any]] = []
+    marked = (context.n_lasting_messages, context.n_stable_messages)
     for n_rendered, content in enumerate(context.messages, start=1):
         role = "assistant" if content.role is Role.ASSISTANT else "user"
         blocks = (
@@ -168,7 +169,7 @@ def _messages(context: PreparedContext, provider: str) -> list[dict[str, Any]]:
                 messages[-1]["content"] += blocks
             else:
                 messages.append({"role": role, "content": blocks})
-        if messages and n_rendered == context.n_stable_messages:
+        if messages and n_rendered in marked:
             messages[-1]["content"][-1]["cache_control"] = _CACHE_HERE
     for message in messages:
         if message["role"] == "user":

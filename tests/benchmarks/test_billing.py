@@ -31,9 +31,11 @@ def test_behind_a_change_all_is_sent_anew() -> None:
 
 
 def test_a_service_with_marks_keeps_nothing_between_them() -> None:
-    """The first message is the same, but no request ended there: only the mark behind the system prompt is found."""
+    """The first message is the same, but no request ended there: only the mark behind the system prompt is found, or
+    one behind that message."""
     assert parts([GROWN, CUT_BEHIND]) == (30, 60, 40)
     assert parts([GROWN, CUT_BEHIND], keeps_at_marks=True) == (10, 60, 20 + 40)
+    assert parts([replace(GROWN, marked=(1, 2)), CUT_BEHIND], keeps_at_marks=True) == (30, 60, 40)
     assert parts([FIRST, GROWN], keeps_at_marks=True) == parts([FIRST, GROWN])
 
 

@@ -7,9 +7,10 @@ means: by the upper estimate, the request fits the limit it carries.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
 
 from palimpsest.domain.context.apportionment import apportion
 from palimpsest.domain.errors import ErrorDetail, ErrorKind, PalimpsestError
@@ -18,6 +19,7 @@ from palimpsest.domain.tools import ToolSchema
 
 ToolChoice = Literal["auto", "none"]
 SegmentType = Literal["system", "tools", "pins", "summary", "message", "preview", "injection", "overhead"]
+_LASTING: Final = frozenset({"system", "tools", "pins", "summary"})
 
 
 class OverLimit(PalimpsestError):
@@ -83,6 +85,13 @@ class PreparedContext:
     def messages(self) -> tuple[Content, ...]:
         """The request's messages, oldest first."""
         return tuple(content for segment in self.segments for content in segment.contents)
+
+    @property
+    def n_lasting_messages(self) -> int:
+        """How many leading messages most compactions leave as they are, since they write behind them: what was ruled by
+        command, and summaries."""
+        lasting = itertools.takewhile(lambda segment: segment.type in _LASTING, self.segments)
+        return sum(len(segment.contents) for segment in lasting)
 
     def counted_as(self, tokens: int, limit_tokens: int) -> Self:
         """The same request where its service says that it takes so many tokens. Raises OverLimit."""
