@@ -11,7 +11,10 @@ import os
 import sys
 from pathlib import Path
 
-from palimpsest.terminal.chat import Wish, run
+from palimpsest.machine.imports import fast_imports
+
+with fast_imports("terminal"):
+    from palimpsest.terminal.chat import Wish, run
 
 
 def _is_trusted(folder: Path) -> bool:

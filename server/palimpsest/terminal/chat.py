@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from palimpsest.machine.imports import fast_imports
 from palimpsest.printing import sanitise
 from palimpsest.terminal import texts
 from palimpsest.terminal.connection import Connection
@@ -98,7 +99,8 @@ async def _chat(wish: Wish, server_command: Sequence[str], is_trusted: Callable[
             session = Session(connection, wish.folder.as_uri())
             if _has_person() and not wish.is_one_shot and os.environ.get("TERM", "").lower() not in _DUMB:
                 # Imported while the server starts, and never for pipes: this takes a third of a second.
-                from palimpsest.terminal.interactive import Conversation
+                with fast_imports("interactive"):
+                    from palimpsest.terminal.interactive import Conversation
 
                 conversation: Conversation | PlainConversation = Conversation(
                     session, wish.folder, is_trusted, interrupts
