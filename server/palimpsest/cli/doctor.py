@@ -22,6 +22,7 @@ from palimpsest.services.maintenance import health
 from palimpsest.services.maintenance import rescue as saving
 from palimpsest.services.maintenance.health import Report
 from palimpsest.storage.backups import copy_store
+from palimpsest.storage.directory import DATABASE_NAME
 from palimpsest.storage.maintenance.health import Verdict
 from palimpsest.storage.maintenance.store_files import TextFile
 from palimpsest.wording import counted
@@ -93,6 +94,12 @@ def find_store(folder: Path, environ: Mapping[str, str]) -> Path:
     root = folder.resolve()
     reader = FolderSettingsReader(user_file(), environ, trusted_folders())
     return store_directory(read_places(reader.read(root, EditorsWord()).settings).stores, root)
+
+
+def has_store(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether there is a store of the folder, which a look at it would make. Raises InvalidRequest for invalid
+    settings."""
+    return (find_store(folder, environ) / DATABASE_NAME).exists()
 
 
 def doctor(arguments: argparse.Namespace) -> int:

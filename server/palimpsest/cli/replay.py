@@ -20,6 +20,7 @@ from typing import Final, TypeVar, assert_never
 from palimpsest.app.compose import load_folders
 from palimpsest.app.places import read_places, user_file
 from palimpsest.app.settings_files import load_settings
+from palimpsest.cli.doctor import has_store
 from palimpsest.cli.parser import examples
 from palimpsest.cli.transfer import meant
 from palimpsest.data import load_frame, load_model_table
@@ -168,6 +169,8 @@ def read_setting(model_name: str, window: int | None, reserve: int | None, envir
 async def _in_conversation(
     root: Path, written: str, ask: Callable[[ContextEngine, ConversationId], Awaitable[_T]]
 ) -> _T:
+    if not has_store(root, os.environ):
+        meant(written, ())
     folders = load_folders(os.environ)
     try:
         session = await folders.get(root)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from palimpsest.app.compose import load_folders
+from palimpsest.cli.doctor import has_store
 from palimpsest.cli.parser import examples, takes_folder
 from palimpsest.domain.conversation.record import ConversationRecord
 from palimpsest.domain.errors import InvalidRequest, NotFound
@@ -72,6 +73,11 @@ def export_conversation(arguments: argparse.Namespace) -> int:
             return await transfers.export(conversation_id)
         return await transfers.export_to(conversation_id, output, overwrites=arguments.overwrite)
 
+    if not has_store(arguments.folder, os.environ):
+        if conversation is not None:
+            meant(conversation, ())
+        say(*_lines(()))
+        return 0
     exported = asyncio.run(_with(arguments.folder.resolve(), os.environ, export))
     if exported is not None and output is None:
         sys.stdout.buffer.write(harmless_json(exported.text).encode())
