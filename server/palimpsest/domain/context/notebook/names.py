@@ -9,11 +9,12 @@ import re
 from typing import Final
 
 NAME: Final = re.compile(
-    r"(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
+    r"(?<!\w)(?=[\w.~@/-])"  # so does each of the others begin, which are tried only there
+    r"(?:(?<![\w.~@/-])(?:[\w.~@-]*+/)+[\w.@-]+"
     r"|\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w+)+(?:\(\)|\b)"
     r"|\b[A-Za-z]\w*_\w+\b"
     r"|\b[a-z]+(?:[A-Z][a-z0-9]+)+\w*\b|\b(?:[A-Z][a-z0-9]+){2,}\b"
-    r"|\b[0-9a-f]{7,40}\b|\b\d{3,}\b|(?<![\w-])--?[a-z][a-z-]{3,}|\b[a-z]+(?:-[a-z0-9]+)+\b"
+    r"|\b[0-9a-f]{7,40}\b|\b\d{3,}\b|(?<![\w-])--?[a-z][a-z-]{3,}|\b[a-z]+(?:-[a-z0-9]+)+\b)"
 )
 WORD: Final = re.compile(r"[^\W\d_]{2,}")
 READ_CHARS: Final = 60_000
