@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import attr._make
 import pytest
 
-from palimpsest.machine.imports import fast_imports
+from palimpsest.machine import imports
+from palimpsest.machine.imports import fast_imports, kept_patterns
 
 MODULE = r"""
 import dataclasses, re, attrs
@@ -119,6 +121,25 @@ def test_a_damaged_file_is_as_none(run: Any, tmp_path: Path, place: int) -> None
 def test_nothing_is_written_where_the_code_of_modules_is_not(run: Any, tmp_path: Path) -> None:
     assert run(PYTHONDONTWRITEBYTECODE="1")["patterns compiled"] == 2
     assert kept(tmp_path) == []
+
+
+def test_patterns_of_other_threads_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    Path(importlib.util.cache_from_source(imports.__file__)).parent.mkdir(parents=True)
+
+    def compile_it() -> None:
+        assert re.compile(r"words of a user (\d)").match("words of a user 7")
+
+    with kept_patterns("test"):
+        assert re.compile(r"a pattern of ours (\d)").match("a pattern of ours 7")
+        other = threading.Thread(target=compile_it)
+        other.start()
+        other.join()
+
+    (file,) = kept(tmp_path)
+    assert b"a pattern of ours" in file.read_bytes()
+    assert b"words of a user" not in file.read_bytes()
 
 
 def test_nothing_stays_hidden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

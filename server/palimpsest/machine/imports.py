@@ -60,14 +60,9 @@ def fast_imports(name: str) -> Iterator[None]:
     is_collecting = gc.isenabled()
     gc.disable()
     try:
-        file = _file(name)
-        texts = _Texts(*_read(file))
-        with texts.in_use():
+        with _kept(name, None):
             yield
         linecache.clearcache()  # attrs leaves the text of each class there, for debuggers
-        if len(texts.compiled) > _FEW * len(texts.used) and not sys.dont_write_bytecode:
-            with contextlib.suppress(OSError):
-                _write(file, texts.pieces())
     finally:
         gc.freeze()  # modules stay, so the collector need not look at them
         if is_collecting:
@@ -75,11 +70,31 @@ def fast_imports(name: str) -> Iterator[None]:
         _is_used.release()
 
 
+@contextlib.contextmanager
+def kept_patterns(name: str) -> Iterator[None]:
+    """Keeps the patterns that this thread compiles within, as `fast_imports` does. Other threads, whose patterns may be
+    made of a user's words, compile theirs as ever. Waits while another thread is in here or imports."""
+    with _is_used, _kept(name, threading.get_ident()):
+        yield
+
+
+@contextlib.contextmanager
+def _kept(name: str, thread: int | None) -> Iterator[None]:
+    """`thread`: the only one whose texts are kept; None for all."""
+    file = _file(name)
+    texts = _Texts(*_read(file), thread)
+    with texts.in_use():
+        yield
+    if len(texts.compiled) > _FEW * len(texts.used) and not sys.dont_write_bytecode:
+        with contextlib.suppress(OSError):
+            _write(file, texts.pieces())
+
+
 class _Texts:
     """What is compiled while it is in use."""
 
-    def __init__(self, places: _Places, content: bytes) -> None:
-        self._places, self._content = places, memoryview(content)
+    def __init__(self, places: _Places, content: bytes, only: int | None) -> None:
+        self._places, self._content, self._only = places, memoryview(content), only
         self.used: set[bytes] = set()
         """The keys of all that was asked for."""
         self.compiled: dict[bytes, bytes] = {}
@@ -106,6 +121,8 @@ class _Texts:
 
     def _code(self, text: str, name: str, mode: str) -> CodeType:
         """As the builtin `compile` without its other arguments."""
+        if self._is_another_thread():
+            return compile(text, name, mode, dont_inherit=True)
         key = _digest("code", name, text)
         code: CodeType | None = self._find(key)
         if code is None:
@@ -119,7 +136,7 @@ class _Texts:
 
     def _pattern(self, text: Any, flags: int = 0) -> Any:
         """As `re._compiler.compile`."""
-        if not isinstance(text, str | bytes):  # what is already parsed
+        if not isinstance(text, str | bytes) or self._is_another_thread():  # the former: what is already parsed
             return self._compile_pattern(text, flags)
         key = _digest("pattern", str(int(flags)), repr(text))
         arguments = self._find(key)
@@ -133,6 +150,9 @@ class _Texts:
         """As `_sre.compile`, which makes a pattern of its code."""
         self._thread.arguments = (text, int(flags), list(map(int, code)), *groups)
         return self._make_pattern(text, flags, code, *groups)
+
+    def _is_another_thread(self) -> bool:
+        return self._only not in (None, threading.get_ident())
 
     def _find(self, key: bytes) -> Any:
         """The piece; None when it is not kept."""

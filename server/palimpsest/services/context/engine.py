@@ -21,7 +21,6 @@ from palimpsest.domain.context.cut import (
 )
 from palimpsest.domain.context.prepared import PreparedContext
 from palimpsest.domain.context.request_layout import Frame
-from palimpsest.domain.context.rules.detection import compile_languages
 from palimpsest.domain.context.summaries.node import Summary
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.conversation.record import ConversationRecord
@@ -39,6 +38,7 @@ from palimpsest.services.context.cut_adoption import CutAdoption
 from palimpsest.services.context.fitting import as_planned
 from palimpsest.services.context.notebooks import Notebooks
 from palimpsest.services.context.previews import Accepted, accept, with_previews
+from palimpsest.services.context.rule_patterns import load_patterns
 from palimpsest.services.context.state import ContextState, block, first_state, load_everything, load_state
 from palimpsest.services.context.summaries.summarizers import ExtractiveSummarizer, Summarizer
 from palimpsest.services.context.summaries.writer import SummaryWriter
@@ -331,7 +331,7 @@ class ContextEngine:
         upper = state.estimate.upper
         if self.settings.infinity and upper >= _READING_SHARE * state.budget.budget:
             self.notebooks.catch_up(state)
-            self.background.start(None, asyncio.to_thread(compile_languages))  # else the next message waits for it
+            self.background.start(None, asyncio.to_thread(load_patterns))  # else the next message waits for it
         share = max(AHEAD_SHARE, self.settings.threshold - KEEP_SHARE)
         is_wanted = self.settings.infinity and upper >= share * state.budget.budget
         if is_wanted and state.written_ahead != state.cut.version:

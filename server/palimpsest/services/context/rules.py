@@ -11,9 +11,11 @@ from palimpsest.domain.context.cut import MessagePiece
 from palimpsest.domain.context.request_layout import Front
 from palimpsest.domain.context.rules.detection import read_rulings, readers_version
 from palimpsest.domain.context.rules.standing import Commands, RulesBasis, StandingRules, derive, front_text, news_text
+from palimpsest.domain.context.tokens import CountText
 from palimpsest.domain.conversation.chain import StoredMessage
 from palimpsest.domain.errors import StoreError
 from palimpsest.domain.messages import MessageId
+from palimpsest.services.context.rule_patterns import load_patterns
 from palimpsest.services.context.state import ContextState, front
 from palimpsest.services.events import EventSink, RulesProgress
 from palimpsest.storage.context import rules as stored
@@ -69,7 +71,7 @@ async def _read_rules(contexts: Contexts, state: ContextState, commands: Command
     basis = RulesBasis(visible, now if commands is None else commands, cap)
     rules = state.rules
     if rules is None or not rules.basis.is_same(basis):
-        rules = state.rules = await asyncio.to_thread(derive, basis, state.tokenizer.count)
+        rules = state.rules = await asyncio.to_thread(_derived, basis, state.tokenizer.count)
     return rules
 
 
@@ -135,6 +137,13 @@ def news_of(state: ContextState, rules: StandingRules) -> str:
     return news_text(rules.lines(state.cut.left_out), rules.basis.commands.closed_pins, "\n".join(filter(None, told)))
 
 
+def _derived(basis: RulesBasis, count: CountText) -> StandingRules:
+    if basis.messages:
+        load_patterns()
+    return derive(basis, count)
+
+
 def _with_rulings(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     """The messages that set or take back a rule."""
+    load_patterns()
     return tuple(m for m in messages if read_rulings(m.content))
