@@ -111,6 +111,9 @@ class Clients:
     def hints(self, settings: Settings) -> dict[str, str]:
         return {}
 
+    def addresses(self, settings: Settings) -> dict[str, str]:
+        return {}
+
     def states(self, settings: Settings) -> list[ServiceState]:
         return []
 
