@@ -222,7 +222,12 @@ async def run(seconds: float, directory: Path) -> list[Figure]:
     print(f"busy: {model.n_streamed} pieces of answers and {model.n_calls} tool calls; seed {_SEED}")
     return [
         apart("`usage` while two conversations stream", idle, busy, "the same at rest", None),
-        alone("the same, 99.9th percentile", [_latest(busy)], TARGET_MS, note=f"the longest: {max(busy):.0f} ms"),
+        alone(
+            "the same, 99.9th percentile",
+            [_latest(busy)],
+            TARGET_MS,
+            note=f"the longest: {max(busy):.0f} ms; an answer crosses between threads several times",
+        ),
         alone(
             "lateness of the event loop's ticks meanwhile, 99.9th percentile",
             [_latest(late_ms)],

@@ -11,7 +11,8 @@ The real server over stores with made-up conversations (seeded), which it has im
 3. Appending one message (counted, chained by digests, stored, indexed), and importing 10,000, beside tiktoken alone,
    which counts them, and bare sqlite3, which inserts them: in one transaction each, and in one for all. An import
    answers when the messages are stored, so its rows say what is waited for: that; that they are counted (the answer
-   to `usage`); and that all are indexed for search, beside sqlite3 that also fills one full-text table.
+   to `usage`); that all are indexed for search, beside sqlite3 that also fills one full-text table; and, in a server
+   of its own, that a chat is answered which was sent at once.
 4. Purging 8,000 messages, of which nothing stays in the file, beside one DELETE of as many rows in a bare table; and
    how long a `usage` of another conversation waits meanwhile.
 
@@ -151,7 +152,13 @@ async def starts(directory: Path, service: Service, n_long: int, n_many: int, n_
     beside_few = f"the same with {FEW}"
     more = [many_mib - few_mib for few_mib, many_mib in memory]
     return [
-        beside(f"first chat after a start, {n_long:,} messages", chats, beside_few, 1.5),
+        beside(
+            f"first chat after a start, {n_long:,} messages",
+            chats,
+            beside_few,
+            1.5,
+            note="the newest 1,000 are read for their names, and its rules are derived",
+        ),
         beside(f"`usage` after a start, {n_many:,} messages", usages, beside_few, 1.5),
         alone("memory after a first chat", [few_mib for few_mib, _ in memory], None, "MiB"),
         alone(f"more memory with {n_many:,} messages and {n_many:,} facts", more, 60, "MiB"),
@@ -239,9 +246,28 @@ async def imports(directory: Path, service: Service, n_messages: int, n_runs: in
     )
     return [
         beside(f"{what}, until it is answered", stored, "sqlite3 alone", None, note="nothing is counted yet"),
-        beside(f"{what}, until all are counted", counted, _REFERENCE, 2),
+        beside(
+            f"{what}, until all are counted",
+            counted,
+            _REFERENCE,
+            2,
+            note="they are chained by digests, and read again to be counted",
+        ),
         beside(f"{what}, until all words can be found", indexed, f"{_REFERENCE} with a full-text table", None),
     ]
+
+
+async def first_answer(directory: Path, service: Service, n_messages: int) -> Figure:
+    """From an import to the answer of a chat in it that was sent at once."""
+    home = directory / "first"
+    await asyncio.to_thread(home.mkdir)
+    async with started(OURS, home, **on(service)) as client:
+        conversation_id, stored_ms = await import_messages(client, home, messages(n_messages, random.Random(SEED)))
+        began = time.perf_counter()
+        await chat(client, conversation_id)
+        took = stored_ms + (time.perf_counter() - began) * 1000
+    what = f"importing {n_messages:,} messages, until a chat in them is answered"
+    return alone(what, [took], None, note="they are looked through for rules first")
 
 
 async def until_indexed(home: Path) -> None:
@@ -303,6 +329,7 @@ async def measure(n_long: int, n_many: int, n_purged: int, n_runs: int) -> list[
         async with Service() as service:
             found = [await appends(directory, _APPENDED * n_runs)]
             found += await imports(directory, service, n_long, min(n_runs, _IMPORTS))
+            found.append(await first_answer(directory, service, n_long))
             found += await purges(directory, service, n_purged)
             found += await starts(directory, service, n_long, n_many, n_runs)
             return found

@@ -148,7 +148,8 @@ def figures(size: Size, n_runs: int = 0) -> list[Figure]:
         if name in runs
     ]
     listed = "first list of conversations after a start"
-    found.append(beside(listed, pairs(BARE, INITIALIZE, LIST), f"`initialize` of {BARE}", 1.5))
+    more = "it imports what the bare server does, and its services"
+    found.append(beside(listed, pairs(BARE, INITIALIZE, LIST), f"`initialize` of {BARE}", 1.5, note=more))
     found += [
         beside(listed, pairs(name, LIST, LIST), f"the second answer of {name}", None) for name in OTHERS if name in runs
     ]
@@ -156,9 +157,16 @@ def figures(size: Size, n_runs: int = 0) -> list[Figure]:
     found.append(beside("memory behind the first list", pairs(BARE, MEMORY, MEMORY), BARE, 1.3, "MiB", note=too_much))
     copilot = "Copilot's language server"
     if copilot in runs:
-        found.append(beside("memory behind the first list", pairs(copilot, MEMORY, MEMORY), copilot, 0.18, "MiB"))
+        found.append(
+            beside("memory behind the first list", pairs(copilot, MEMORY, MEMORY), copilot, 0.18, "MiB", note=too_much)
+        )
     found.append(
-        alone("a question by `make run` without a model, key press to end", [own for _, own in terminal], 1_500)
+        alone(
+            "a question by `make run` without a model, key press to end",
+            [own for _, own in terminal],
+            1_500,
+            note="two programs of Python start, one after the other: the terminal, then its server",
+        )
     )
     found.append(beside("the same", terminal, "`import pygls.lsp.server`", None))
     return found
