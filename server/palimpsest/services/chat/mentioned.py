@@ -25,7 +25,7 @@ from palimpsest.services.chat.mentioned_places import (
 )
 from palimpsest.services.chat.pages import Pages
 from palimpsest.services.chat.resources import mentioned_resources
-from palimpsest.services.chat.unattached import remark_on
+from palimpsest.services.chat.unattached import remarks_on
 from palimpsest.services.folder.session import OpenFolder
 from palimpsest.services.tools.editors import AttachedEditor
 from palimpsest.services.workspace.texts import WorkspaceTexts
@@ -86,7 +86,7 @@ class Mentioned:
 
 async def mentioned(of: Mentioning) -> Mentioned:
     found: dict[str, Snapshot] = {}
-    remarks: list[str] = []
+    unattached: list[str] = []
     prose = without_code(of.message)
     names = names_in(prose)[:MAX_MENTIONS]
     for name in names:
@@ -94,15 +94,15 @@ async def mentioned(of: Mentioning) -> Mentioned:
             continue
         if (taken := await _take(of, name)) is not None:
             found.setdefault(taken.label, taken)
-        elif (remark := await remark_on(of.texts, name)) is not None:
-            remarks.append(remark)
+        else:
+            unattached.append(name)
     known = {part.label for each in of.attached for part in each.shown}
     kept = [each for label, each in found.items() if not _is_among(label, known)]
     kept += await mentioned_resources(of.folder.mcp, prose)
     web = [name for name in names if is_web(name)]
     if web and all(each.problem is None for each in kept):  # else nothing is sent, so nothing is fetched
         kept += [Snapshot(web[0], problem=_UNSEEN)] if of.pages is None else await of.pages.take(web)
-    return Mentioned(tuple(kept), tuple(remarks))
+    return Mentioned(tuple(kept), tuple(await remarks_on(of.texts, unattached) if unattached else ()))
 
 
 def without_code(message: str) -> str:

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import itertools
 import os
 import re
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from palimpsest.domain.errors import InvalidRequest, NotFound
-from palimpsest.services.workspace.files import PlaceKind
+from palimpsest.services.workspace.files import Found, PlaceKind
 from palimpsest.services.workspace.texts import WorkspaceTexts
 from palimpsest.wording import nearest
 
 _MOST_NAMES: Final = 5_000
 """The most files of the folder that a name is compared with; those nearest to the root come first."""
+_MOST_REMARKS: Final = 3
+"""For one message, which waits for them: each takes some tenths of a second in a large folder."""
 _PATH: Final = re.compile(r"[\w./ +-]*[\w/]")
 _LINES: Final = re.compile(r":\d{1,9}(?:-\d{1,9})?\Z")
 
 
-async def remark_on(texts: WorkspaceTexts, name: str) -> str | None:
-    """The sentence about a mention that stays plain text: why the file is not attached, or which file may be meant.
-    None for a name that no file of the folder suggests, because people write an `@` for much else."""
-    return await asyncio.to_thread(_remark, texts, _LINES.sub("", name))
+async def remarks_on(texts: WorkspaceTexts, names: Sequence[str]) -> list[str]:
+    """The sentences about the first mentions that stay plain text: why the file is not attached, or which file may be
+    meant. None about a name that no file of the folder suggests, because people write an `@` for much else."""
+    return await asyncio.to_thread(_remarks, texts, [_LINES.sub("", name) for name in names[:_MOST_REMARKS]])
 
 
-def _remark(texts: WorkspaceTexts, name: str) -> str | None:
+def _remarks(texts: WorkspaceTexts, names: Sequence[str]) -> list[str]:
+    walk = functools.cache(lambda: list(itertools.islice(texts.files.walk(), _MOST_NAMES)))
+    return [remark for name in names if (remark := _remark(texts, name, walk)) is not None]
+
+
+def _remark(texts: WorkspaceTexts, name: str, walk: Callable[[], list[Found]]) -> str | None:
     path = name.rstrip("/")
     if not _PATH.fullmatch(name) or not path:
         return None
@@ -39,7 +49,7 @@ def _remark(texts: WorkspaceTexts, name: str) -> str | None:
         pass
     except InvalidRequest as error:
         return f"@{name} is not attached: {error}" if texts.files.has(path) else None
-    files = [each for each, _ in zip(texts.files.walk(), range(_MOST_NAMES), strict=False)]
+    files = walk()
     near = _near(path, [each.path for each in files])
     if near:
         return f"There is no {name!r} in this folder, so nothing is attached. Did you mean {' or '.join(near)}?"
