@@ -20,6 +20,8 @@ _PAGE: Final = 20
 """Messages that are shown at once."""
 _RECALLED: Final = 8
 """The most lines of an answer that are shown again."""
+_LONGEST_LINE: Final = 400
+"""Characters of a line that is shown again."""
 
 
 async def read_messages(session: Session, view: View, argument: str) -> None:
@@ -55,11 +57,15 @@ async def recall(session: Session, view: View, *, is_running: bool) -> None:
     said = [each.text for each in messages if each.id > asked.id and each.role is MessageRole.ASSISTANT]
     answer = "" if is_running else next((text.strip() for text in reversed(said) if text.strip()), "")
     question, *more = asked.text.strip().splitlines() or [""]
-    shown = [f"> {question}{' …' if more else ''}"]
+    shown = [f"> {_begin(question)}{' …' if more else ''}"]
     if answer:
         lines = answer.splitlines()
-        shown += ["", *(["…"] if len(lines) > _RECALLED else []), *lines[-_RECALLED:]]
+        shown += ["", *(["…"] if len(lines) > _RECALLED else []), *map(_begin, lines[-_RECALLED:])]
     view.recall("\n".join(shown))
+
+
+def _begin(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} …"
 
 
 async def _page(session: Session, params: ReadConversationParams) -> ReadConversationResult:
