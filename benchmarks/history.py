@@ -273,7 +273,7 @@ async def first_answer(directory: Path, service: Service, n_messages: int) -> Fi
 _READ_FIRST: Final = (
     "they are looked through for rules first: half of them are a user's, of recorded sessions one in fifteen"
 )
-_STILL_INDEXED: Final = "they are still being indexed; 26 ms once they are"
+_STILL_INDEXED: Final = "of messages that are still being indexed"
 
 
 async def until_indexed(home: Path) -> None:

@@ -134,3 +134,10 @@ def test_every_package_says_in_a_sentence_what_lives_there(package: Path) -> Non
     text = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
     assert text is not None
     assert text.endswith(".")
+
+
+def test_no_change_is_told_twice() -> None:
+    """Git keeps both sides where two branches add to the changelog, and so an entry that one of them has reworded."""
+    entries = [line for line in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines() if line.startswith("- ")]
+    beginnings = [" ".join(entry.split()[:8]) for entry in entries]
+    assert [each for each in beginnings if beginnings.count(each) > 1] == []
